@@ -1,0 +1,120 @@
+"""A picture's bytes → an entry for the index. The same way for one picture in this process and for many in others."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import images
+from .errors import ImageError
+from .features import extract
+from .options import FeatureOptions, ImageOptions
+from .postings import encode
+from .store import Entry
+from .types import Bytes, Features, Float32, Region
+from .vocabulary import Assigner, Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A picture file to look at."""
+
+    key: str
+    path: Path
+    known: bytes | None = None  # content hash under this key in the index: equal content need not be analysed again
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a job: an entry, or a reason why it was skipped, or neither because nothing has changed."""
+
+    key: str
+    entry: Entry | None = None
+    replaces: bool = False  # the key was known with other content
+    skipped: str | None = None
+
+    @property
+    def unchanged(self) -> bool:
+        return self.entry is None and self.skipped is None
+
+
+def content_hash(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()[:16]
+
+
+def features_of(
+    data: bytes, *, name: str, features: FeatureOptions, images_options: ImageOptions, region: Region | None = None
+) -> Features:
+    """Decode and extract."""
+    picture = images.decode(data, name=name, max_side=features.max_side, options=images_options)
+    return extract(picture, options=features, region=region)
+
+
+def make_entry(
+    features: Features, assigner: Assigner, *, key: str, content: bytes, path: str | None, metadata: dict[str, Any]
+) -> Entry:
+    """Quantise features with single assignment."""
+    words = assigner.assign(features.descriptors)
+    return Entry(key, words, encode(features), features.width, features.height, content, path, metadata)
+
+
+@dataclass(frozen=True)
+class AnalyserPlan:
+    """What a worker process needs to become an analyser; calling it makes one."""
+
+    vocabulary: Path
+    features: FeatureOptions
+    images: ImageOptions = field(default_factory=ImageOptions)
+
+    def __call__(self) -> Analyser:
+        return Analyser(Assigner(Vocabulary.load(self.vocabulary)), self.features, self.images)
+
+
+@dataclass(frozen=True)
+class Analyser:
+    """Job → Outcome. Pictures that cannot be read become skipped outcomes, not exceptions."""
+
+    assigner: Assigner
+    features: FeatureOptions
+    images: ImageOptions
+
+    def __call__(self, job: Job) -> Outcome:
+        try:
+            data = images.read_bytes(job.path)
+            content = content_hash(data)
+            if content == job.known:
+                return Outcome(job.key)
+            found = features_of(data, name=str(job.path), features=self.features, images_options=self.images)
+        except ImageError as error:
+            return Outcome(job.key, skipped=str(error))
+        path = str(job.path.absolute())
+        entry = make_entry(found, self.assigner, key=job.key, content=content, path=path, metadata={})
+        return Outcome(job.key, entry, replaces=job.known is not None)
+
+
+@dataclass(frozen=True)
+class DescriberPlan:
+    """As AnalyserPlan, for collecting descriptors to train on."""
+
+    features: FeatureOptions
+    images: ImageOptions = field(default_factory=ImageOptions)
+
+    def __call__(self) -> Describer:
+        return Describer(self.features, self.images)
+
+
+@dataclass(frozen=True)
+class Describer:
+    """Job → descriptors, or the reason why there are none."""
+
+    features: FeatureOptions
+    images: ImageOptions
+
+    def __call__(self, job: Job) -> Bytes | Float32 | str:
+        try:
+            data = images.read_bytes(job.path)
+            return features_of(data, name=str(job.path), features=self.features, images_options=self.images).descriptors
+        except ImageError as error:
+            return str(error)

@@ -1,0 +1,5 @@
+"""Where work runs: local processes."""
+
+from .local import processors, run
+
+__all__ = ["processors", "run"]

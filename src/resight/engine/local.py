@@ -1,0 +1,90 @@
+"""Work on this machine's processors."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from typing import Any, TypeVar
+
+JobT = TypeVar("JobT")
+ResultT = TypeVar("ResultT")
+
+WINDOW = 16  # jobs under way per process: enough to keep all busy behind one slow job, little enough to bound memory
+
+_worker: Callable[[Any], Any]  # in a worker process: what it was started for
+
+
+def processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run(
+    plan: Callable[[], Callable[[JobT], ResultT]],
+    jobs: Iterable[JobT],
+    *,
+    processes: int,
+    on_crash: Callable[[JobT], ResultT],
+) -> Iterator[ResultT]:
+    """``plan()(job)`` for every job, results in the order of the jobs.
+
+    With one process the work is done here. A job that kills its worker (a fault in a decoder) is given to ``on_crash``
+    and the others go on.
+    """
+    if processes <= 1:
+        worker = plan()
+        yield from (worker(job) for job in jobs)
+        return
+    waiting = iter(jobs)
+    under_way: deque[tuple[JobT, Future[ResultT] | None]] = deque()
+    pool = _start(plan, processes)
+    try:
+        while True:
+            for job in islice(waiting, WINDOW * processes - len(under_way)):
+                under_way.append((job, pool.submit(_work, job)))
+            if not under_way:
+                return
+            job, future = under_way[0]
+            try:
+                result = future.result() if future else pool.submit(_work, job).result()
+            except BrokenProcessPool:
+                pool.shutdown(wait=False, cancel_futures=True)
+                pool = _start(plan, processes)
+                if future is None:  # it was alone: it is the culprit
+                    result = on_crash(job)
+                else:  # any of those under way may be: try each alone
+                    under_way = deque((job, None) for job, _ in under_way)
+                    continue
+            under_way.popleft()
+            yield result
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start(plan: Callable[[], Callable[[Any], Any]], processes: int) -> ProcessPoolExecutor:
+    # Spawned, not forked: the libraries used here keep threads, and a fork of a threaded process can hang.
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(processes, mp_context=context, initializer=_become, initargs=(plan,))
+
+
+def _become(plan: Callable[[], Callable[[Any], Any]]) -> None:
+    """Set a worker process up: one thread for each library, and Ctrl-C left to the parent."""
+    global _worker  # noqa: PLW0603
+    import cv2
+
+    from .._faiss import load
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    cv2.setNumThreads(1)
+    load().omp_set_num_threads(1)
+    _worker = plan()
+
+
+def _work(job: Any) -> Any:
+    return _worker(job)

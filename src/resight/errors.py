@@ -1,0 +1,46 @@
+"""Every error resight raises on purpose. Each message names what is wrong and what to do about it.
+
+The command line turns an error into its ``exit_code``; nothing else looks at that number.
+"""
+
+
+class ResightError(Exception):
+    """Root of the tree: catch this to catch everything resight raises on purpose."""
+
+    exit_code = 1
+
+
+class UsageError(ResightError):
+    """The caller asked for something that does not exist or does not fit together."""
+
+    exit_code = 2
+
+
+class OptionError(UsageError):
+    """An option is unknown, of the wrong type, or out of range."""
+
+
+class ImageError(ResightError):
+    """A picture could not be read: missing, empty, truncated, too large, or of an unsupported format."""
+
+
+class VocabularyError(UsageError):
+    """A vocabulary is missing, malformed, or not the one the index was made with."""
+
+
+class StoreError(ResightError):
+    """Something about an index on disk; the subclasses say what."""
+
+
+class IndexMissingError(StoreError, UsageError):
+    """There is no index at the given place (or there is one where none may be)."""
+
+
+class IndexLockedError(StoreError):
+    """Another process is writing to the index."""
+
+
+class IndexDamagedError(StoreError):
+    """A stored file is missing or its bytes differ from what was written."""
+
+    exit_code = 3

@@ -1,0 +1,25 @@
+"""Picture → local features. One file per detector; a new one is a file here and a line in ``DETECTORS``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..errors import OptionError
+from ..options import FeatureOptions
+from ..types import Features, Picture, Region
+from . import sift
+
+Detector = Callable[[Picture, FeatureOptions, Region | None], Features]
+
+DETECTORS: dict[str, Detector] = {
+    "sift": sift.extract,
+}
+
+
+def extract(picture: Picture, *, options: FeatureOptions, region: Region | None = None) -> Features:
+    """The strongest features of a picture, or of a region of it."""
+    try:
+        detector = DETECTORS[options.detector]
+    except KeyError:
+        raise OptionError(f"unknown detector {options.detector!r}; known: {', '.join(sorted(DETECTORS))}") from None
+    return detector(picture, options, region)

@@ -1,0 +1,58 @@
+"""Difference-of-Gaussian keypoints with RootSIFT descriptors, by OpenCV."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+from ..options import FeatureOptions
+from ..types import Bytes, Features, Float32, Picture, Region
+
+# RootSIFT is kept on a byte grid of this step. The rounding error (norm 0.006) is far below the distance between
+# matching descriptors (about 0.5), and dot products become exact integers below 2^24: float32 arithmetic then gives the
+# same words on any machine, with any number of threads.
+GRID = 512.0
+
+
+def extract(picture: Picture, options: FeatureOptions, region: Region | None) -> Features:
+    """SIFT on the reduced picture, positions and scales in full-size pixels, strongest first."""
+    # OpenCV computes descriptors only for the keypoints it retains, so the cap is left to it, unless a region decides first.
+    cap = 0 if region else options.max_features
+    sift = cv2.SIFT_create(nfeatures=cap, contrastThreshold=options.contrast)
+    keypoints, sift_descriptors = sift.detectAndCompute(picture.pixels, None)
+    rows, columns = picture.pixels.shape
+    if not keypoints:
+        return _empty(picture)
+    values = np.array([(*k.pt, k.size, k.angle, k.response) for k in keypoints], dtype=np.float32)
+    # Reduction maps pixel centres affinely: full = (reduced + 0.5) · ratio − 0.5.
+    ratio = np.array([picture.width / columns, picture.height / rows], dtype=np.float32)
+    xy = (values[:, :2] + 0.5) * ratio - 0.5
+    chosen = np.flatnonzero(region.contains(xy)) if region else np.arange(len(values))
+    # OpenCV retains ties at the cap; a stable sort on its own deterministic order settles them.
+    chosen = chosen[np.argsort(-values[chosen, 4], kind="stable")[: options.max_features]]
+    return Features(
+        xy=xy[chosen],
+        scale=values[chosen, 2] / 2 * ratio.mean(),
+        angle=np.deg2rad(values[chosen, 3]) % np.float32(2 * np.pi),
+        descriptors=root_sift(sift_descriptors[chosen]),
+        width=picture.width,
+        height=picture.height,
+    )
+
+
+def root_sift(descriptors: Float32) -> Bytes:
+    """RootSIFT on the byte grid: L1-normalise, element-wise square root (LEARN-14 §4.1), times GRID."""
+    total = np.maximum(descriptors.sum(axis=1, keepdims=True), 1e-12)
+    return np.minimum(np.rint(np.sqrt(descriptors / total) * GRID), 255).astype(np.uint8)
+
+
+def _empty(picture: Picture) -> Features:
+    none = np.zeros(0, dtype=np.float32)
+    return Features(
+        xy=np.zeros((0, 2), dtype=np.float32),
+        scale=none,
+        angle=none,
+        descriptors=np.zeros((0, 128), dtype=np.uint8),
+        width=picture.width,
+        height=picture.height,
+    )

@@ -1,0 +1,285 @@
+"""The Python interface: make, fill and search an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import images
+from .analyse import AnalyserPlan, Job, Outcome, content_hash, features_of, make_entry
+from .engine import run
+from .errors import UsageError, VocabularyError
+from .features import extract
+from .options import FeatureOptions, ImageOptions, StoreOptions, from_dict, to_dict
+from .recipes import DEFAULT, Recipe, recipe as named_recipe
+from .search import search
+from .store import Entry, Manifest, Row, Snapshot, Writer, create, index_size, open_snapshot
+from .store.snapshot import VOCABULARY
+from .types import Features, Region, SearchResult
+from .vocabulary import Assigner, Vocabulary
+
+Source = str | Path | bytes | npt.NDArray[Any]  # a file, a file's content, or pixels (grey or RGB)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """What an index holds."""
+
+    path: str
+    pictures: int
+    features: int
+    size: int  # bytes on disk
+    commit: int
+    segments: int
+    removed: int  # pictures removed whose place a merge will free
+    words: int
+    vocabulary: str  # fingerprint
+    settings: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Index:
+    """An index on disk, for searching and, one process at a time, for writing.
+
+    Searching sees the last commit. Adding and removing take the writer's lock at the first change and keep it until
+    ``close``; a ``with`` statement closes, and commits first unless an exception is on its way.
+
+    >>> import numpy as np, tempfile
+    >>> noise = np.random.default_rng(0).integers(0, 256, (60, 80), dtype=np.uint8).repeat(4, 0).repeat(4, 1)
+    >>> with Index.create(tempfile.mkdtemp() + "/tiny.resight") as index:
+    ...     index.add(noise, key="noise")
+    ...     index.add(noise[:, ::-1], key="mirrored")
+    ...     index.commit()
+    ...     index.search(noise[40:200, 60:260]).hits[0].key
+    'noise'
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._snapshot = open_snapshot(self.path)
+        self._writer: Writer | None = None
+        self.images = ImageOptions()
+        self.store = StoreOptions()
+
+    @classmethod
+    def create(
+        cls, path: str | Path, *, features: FeatureOptions | None = None, vocabulary: Vocabulary | None = None
+    ) -> Index:
+        """A new, empty index; by default with the vocabulary that ships with resight."""
+        settings = {"features": to_dict(features or FeatureOptions())}
+        create(Path(path), vocabulary or Vocabulary.ready(), settings)
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: str | Path, *, features: FeatureOptions | None = None, vocabulary: Vocabulary | None = None) -> Index:
+        """An existing index. Features or a vocabulary given here must be those it was made with."""
+        index = cls(path)
+        try:
+            index._insist(features, vocabulary)
+        except BaseException:
+            index.close()
+            raise
+        return index
+
+    def _insist(self, features: FeatureOptions | None, vocabulary: Vocabulary | None) -> None:
+        made_with = self._snapshot.manifest.vocabulary_fingerprint
+        if vocabulary and vocabulary.fingerprint != made_with:
+            raise VocabularyError(
+                f"{self.path} was made with vocabulary {made_with}, not {vocabulary.fingerprint}; "
+                "leave the vocabulary out, or make a new index"
+            )
+        if features and features != self.features:
+            raise UsageError(f"{self.path} was made with {self.features}, not {features}; make a new index for other options")
+
+    # What it holds
+
+    @property
+    def features(self) -> FeatureOptions:
+        """How pictures are analysed: fixed when the index was made."""
+        return from_dict(FeatureOptions, self._snapshot.manifest.settings["features"])
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._snapshot.vocabulary
+
+    @property
+    def manifest(self) -> Manifest:
+        return self._snapshot.manifest
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The commit that searches see."""
+        return self._snapshot
+
+    def __len__(self) -> int:
+        return self._snapshot.pictures
+
+    def __contains__(self, key: str) -> bool:
+        return self._snapshot.find(key) is not None
+
+    def get(self, key: str) -> Row | None:
+        """What is stored about a picture."""
+        return self._snapshot.find(key)
+
+    def keys(self) -> Iterator[str]:
+        """The keys of all pictures, in no particular order."""
+        return (row.key for row in self._snapshot.rows())
+
+    def info(self) -> IndexInfo:
+        manifest = self._snapshot.manifest
+        return IndexInfo(
+            path=str(self.path),
+            pictures=manifest.pictures,
+            features=manifest.features,
+            size=index_size(manifest),
+            commit=manifest.commit,
+            segments=len(manifest.segments),
+            removed=sum(s.dead_pictures for s in manifest.segments),
+            words=self.vocabulary.words,
+            vocabulary=manifest.vocabulary_fingerprint,
+            settings=manifest.settings,
+        )
+
+    # Changing it
+
+    def add(self, source: Source, *, key: str | None = None, metadata: dict[str, Any] | None = None) -> None:
+        """Add one picture, replacing any with the same key. A file's key is its absolute path unless given."""
+        path = str(Path(source).absolute()) if isinstance(source, str | Path) else None
+        name = key if key is not None else path
+        if name is None:
+            raise UsageError("a picture given as bytes or pixels needs a key")
+        features, content = self._features(source, name=name)
+        entry = make_entry(features, self._assigner, key=name, content=content, path=path, metadata=metadata or {})
+        self._store(entry)
+
+    def add_files(
+        self, paths: Iterable[Path], *, relative_to: Path | None = None, processes: int = 1
+    ) -> Iterator[Outcome]:
+        """Add many files; yields what became of each, in order, as it happens. Commits every ``store.commit_every``.
+
+        A file whose content is stored already under its key is not analysed again. Keys are absolute paths, or paths
+        relative to ``relative_to``. With several processes call this under ``if __name__ == "__main__"``.
+        """
+        writer = self._writing()
+        plan = AnalyserPlan(self.path / VOCABULARY, self.features, self.images)
+        jobs = (Job(key, path, writer.content_of(key)) for path in paths for key in [file_key(path, relative_to)])
+        outcomes = run(plan, jobs, processes=processes, on_crash=_crashed)
+        for outcome in outcomes:
+            if outcome.entry:
+                self._store(outcome.entry)
+            yield outcome
+
+    def remove(self, key: str) -> bool:
+        """Remove a picture; False if there is none with this key. Takes effect at the next commit."""
+        return self._writing().remove(key)
+
+    def commit(self) -> None:
+        """Make all changes durable and visible to searches, all at once."""
+        if self._writer:
+            self._writer.commit()
+            self.refresh()
+
+    def merge(self) -> None:
+        """Commit, then rewrite all segments as one, without removed pictures."""
+        self._writing().merge()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Let searches see the newest commit, whoever made it."""
+        old, self._snapshot = self._snapshot, open_snapshot(self.path)
+        old.close()
+
+    def close(self) -> None:
+        """Release the lock and the files; changes that were not committed are dropped."""
+        if self._writer:
+            self._writer.close()
+            self._writer = None
+        self._snapshot.close()
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            if kind is None:
+                self.commit()
+        finally:
+            self.close()
+
+    # Searching it
+
+    def search(
+        self,
+        source: Source,
+        *,
+        top: int = 20,
+        region: Region | tuple[float, float, float, float] | None = None,
+        recipe: str | Recipe = DEFAULT,
+    ) -> SearchResult:
+        """Pictures that show what the query, or a region of it, shows; best first."""
+        if top < 1:
+            raise UsageError(f"top must be at least 1, not {top}")
+        box = Region(*region) if isinstance(region, tuple) else region
+        name = str(source) if isinstance(source, str | Path) else "the query"
+        features, _ = self._features(source, name=name, region=box)
+        _insist_on_overlap(box, features)
+        chosen = named_recipe(recipe) if isinstance(recipe, str) else recipe
+        return search(self._snapshot, self._assigner, features, top=top, recipe=chosen)
+
+    @cached_property
+    def _assigner(self) -> Assigner:
+        return Assigner(self.vocabulary)
+
+    def _features(self, source: Source, *, name: str, region: Region | None = None) -> tuple[Features, bytes]:
+        if isinstance(source, np.ndarray):
+            picture = images.from_array(source, max_side=self.features.max_side)
+            content = content_hash(f"{source.shape}{source.dtype}".encode() + source.tobytes())
+            return extract(picture, options=self.features, region=region), content
+        data = source if isinstance(source, bytes) else images.read_bytes(Path(source))
+        features = features_of(data, name=name, features=self.features, images_options=self.images, region=region)
+        return features, content_hash(data)
+
+    def _writing(self) -> Writer:
+        if self._writer is None:
+            self._writer = Writer(self.path, options=self.store)
+        return self._writer
+
+    def _store(self, entry: Entry) -> None:
+        writer = self._writing()
+        writer.add(entry)
+        if writer.pending >= self.store.commit_every:
+            self.commit()
+
+
+def file_key(path: Path, relative_to: Path | None) -> str:
+    """The key of a picture file."""
+    absolute = path.absolute()
+    if relative_to is None:
+        return str(absolute)
+    try:
+        return absolute.relative_to(relative_to.absolute()).as_posix()
+    except ValueError:
+        raise UsageError(f"{path} is not inside {relative_to}; index it without relative keys, or move it") from None
+
+
+def _crashed(job: Job) -> Outcome:
+    return Outcome(job.key, skipped=f"{job.path}: the decoder crashed on this file; convert it to PNG or JPEG")
+
+
+def _insist_on_overlap(region: Region | None, features: Features) -> None:
+    if region is None:
+        return
+    if region.width <= 0 or region.height <= 0:
+        raise UsageError(f"a region needs a positive width and height, not {region.width} × {region.height}")
+    right, bottom = region.x + region.width, region.y + region.height
+    if region.x >= features.width or region.y >= features.height or right <= 0 or bottom <= 0:
+        raise UsageError(f"{region} lies outside the picture of {features.width} × {features.height} pixels")

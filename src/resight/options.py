@@ -1,0 +1,179 @@
+"""One frozen, keyword-only dataclass per stage. The command line, the API and TOML files are all derived from these.
+
+>>> FeatureOptions(max_side=800).max_side
+800
+>>> from_dict(FeatureOptions, {"maxside": 800})
+Traceback (most recent call last):
+    ...
+resight.errors.OptionError: unknown option 'maxside' for features; known: contrast, detector, max_features, max_side
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar, TypeVar, get_type_hints
+
+from .errors import OptionError
+
+
+def option(default: Any, *, least: float | None = None, most: float | None = None) -> Any:
+    """A field whose value must lie in [least, most]."""
+    return field(default=default, metadata={"least": least, "most": most})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What all stages' options share: types and ranges are checked once, at construction."""
+
+    stage: ClassVar[str]  # name of the table in a TOML file
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+AnyOptions = TypeVar("AnyOptions", bound=Options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageOptions(Options):
+    """Reading pictures."""
+
+    stage: ClassVar[str] = "images"
+
+    # A picture with more pixels than this is refused before it is decoded (decompression bombs).
+    max_pixels: int = option(200_000_000, least=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureOptions(Options):
+    """Picture → local features. Part of an index's identity."""
+
+    stage: ClassVar[str] = "features"
+
+    # Name in the registry of resight.features.
+    detector: str = option("sift")
+    # Pictures are reduced so that the longest side is at most this many pixels; they are never enlarged.
+    max_side: int = option(1024, least=16, most=65535)
+    # The strongest features by detector response are kept, at most this many.
+    max_features: int = option(1500, least=1, most=100_000)
+    # Least contrast of a keypoint; lower finds more and weaker ones.
+    contrast: float = option(0.04, least=0.0, most=1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularyOptions(Options):
+    """Descriptors → trained vocabulary."""
+
+    stage: ClassVar[str] = "vocabulary"
+
+    # Number of visual words.
+    words: int = option(16_384, least=1, most=1_000_000)
+    # Rounds of k-means.
+    iterations: int = option(12, least=1)
+    # Descriptors drawn for training; at least a few tens per word are wanted.
+    sample: int = option(1_000_000, least=1)
+    # Seed of the sample, the starting centroids and the Hamming projection.
+    seed: int = option(1, least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssignOptions(Options):
+    """Query descriptors → words (indexed pictures always use the nearest word alone)."""
+
+    stage: ClassVar[str] = "assign"
+
+    # Nearest words considered for each query descriptor.
+    neighbours: int = option(3, least=1, most=100)
+    # Words farther than this many times the nearest word's distance are dropped (BURST-09 §2.3: 1.2).
+    ratio: float = option(1.2, least=1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringOptions(Options):
+    """Inverted lists × query words → one score per picture."""
+
+    stage: ClassVar[str] = "scoring"
+
+    # Name in the registry of resight.scoring.
+    measure: str = option("hamming")
+    # hamming: matches farther apart than this many bits are ignored (BURST-09: h_t = 24).
+    threshold: int = option(24, least=0, most=64)
+    # hamming: a match at h bits weighs exp(-h²/sigma²) (BURST-09: 16).
+    sigma: float = option(16.0, least=0.1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions(Options):
+    """Shortlist → geometrically verified list."""
+
+    stage: ClassVar[str] = "verify"
+
+    # The best this many pictures are verified; 0 turns verification off.
+    shortlist: int = option(200, least=0)
+    # A match agrees with a map that takes it within this share of the picture's longest side.
+    tolerance: float = option(0.015, least=0.0, most=1.0)
+    # Fewer agreeing matches than this count as unverified.
+    min_inliers: int = option(5, least=3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreOptions(Options):
+    """How an index is written."""
+
+    stage: ClassVar[str] = "store"
+
+    # A commit happens by itself after this many added pictures, so that an interruption costs little.
+    commit_every: int = option(1000, least=1)
+    # When this many segments of similar size exist they are merged into one.
+    merge_factor: int = option(8, least=2)
+
+
+def check(options: Options) -> None:
+    """Raise OptionError where a value has the wrong type or is out of range."""
+    hints = get_type_hints(type(options))
+    for f in fields(options):
+        value, kind = getattr(options, f.name), hints[f.name]
+        if kind is float and type(value) is int:
+            object.__setattr__(options, f.name, float(value))
+        elif type(value) is not kind:
+            raise OptionError(f"option {f.name!r} must be {kind.__name__}, not {value!r}")
+        least, most = f.metadata.get("least"), f.metadata.get("most")
+        if (least is not None and not value >= least) or (most is not None and not value <= most):
+            bounds = " and ".join(
+                text for text, bound in ((f"at least {least}", least), (f"at most {most}", most)) if bound is not None
+            )
+            raise OptionError(f"option {f.name!r} must be {bounds}, not {value!r}")
+
+
+def from_dict(kind: type[AnyOptions], values: dict[str, Any]) -> AnyOptions:
+    """Build options from plain values; unknown keys are an error that lists the known ones."""
+    known = sorted(f.name for f in fields(kind))
+    for key in values:
+        if key not in known:
+            raise OptionError(f"unknown option {key!r} for {kind.stage}; known: {', '.join(known)}")
+    return kind(**values)
+
+
+def to_dict(options: Options) -> dict[str, Any]:
+    """The plain values, ready for JSON or TOML."""
+    return asdict(options)
+
+
+def parse_value(kind: type[Options], name: str, text: str) -> Any:
+    """A command-line string as the type that the option wants."""
+    hints = get_type_hints(kind)
+    if name not in hints:
+        from_dict(kind, {name: text})
+    try:
+        return hints[name](text)
+    except ValueError:
+        raise OptionError(f"option {name!r} must be {hints[name].__name__}, not {text!r}") from None
+
+
+def fingerprint(*options: Options | dict[str, Any]) -> str:
+    """A short name for these values: equal options have equal fingerprints, on any machine."""
+    plain = [o if isinstance(o, dict) else {o.stage: to_dict(o)} for o in options]
+    return hashlib.blake2b(json.dumps(plain, sort_keys=True).encode(), digest_size=8).hexdigest()
+

@@ -1,0 +1,43 @@
+"""Words → inverted lists at feature level: flat arrays with offsets. Word counts are runs of equal images in a list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..types import Int64, UInt32, UInt64, Words
+from .geometry import GEOMETRY
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Postings of word w are rows offsets[w]:offsets[w+1], ordered by image, then by feature within the image."""
+
+    offsets: Int64  # (K + 1,)
+    image: UInt32  # (m,) ordinal of the picture
+    signature: UInt64  # (m,)
+    geometry: npt.NDArray[Any]  # (m,) GEOMETRY records
+
+    @property
+    def words(self) -> int:
+        return len(self.offsets) - 1
+
+
+def build(pictures: Sequence[tuple[Words, npt.NDArray[Any]]], *, words: int) -> Lists:
+    """Lists over pictures 0, 1, …, each given by its words and the geometry codes of its features."""
+    if not pictures:
+        nothing = np.zeros(0, dtype=np.uint32)
+        return Lists(np.zeros(words + 1, np.int64), nothing, nothing.astype(np.uint64), np.zeros(0, GEOMETRY))
+    word = np.concatenate([w.word for w, _ in pictures])
+    image = np.repeat(np.arange(len(pictures), dtype=np.uint32), [len(w) for w, _ in pictures])
+    order = np.argsort(word, kind="stable")  # rows come in image order, so lists are ordered by image
+    return Lists(
+        offsets=np.concatenate([[0], np.cumsum(np.bincount(word, minlength=words))]).astype(np.int64),
+        image=image[order],
+        signature=np.concatenate([w.signature for w, _ in pictures])[order],
+        geometry=np.concatenate([g[w.feature] for w, g in pictures])[order],
+    )

@@ -1,0 +1,136 @@
+"""Do the matches of a picture agree on one affine map? Shortlist → verified list (BURST-09 §2.4).
+
+Every match carries position, scale and angle in both pictures, so a single match proposes a similarity. All proposals
+are tried, in order, and the best ones refined: there is no random choice, and the same matches give the same answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from ..options import VerifyOptions
+from ..types import Float32, Float64, Int64
+
+REFINED = 5  # proposals that are refined
+ROUNDS = 4  # refinements of each
+LARGEST_STRETCH = 10.0  # a map that stretches or shrinks more than this in any direction is no view of a scene
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where matched features sit: one row per match."""
+
+    xy: Float32  # (m, 2)
+    scale: Float32  # (m,)
+    angle: Float32  # (m,) radians
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The affine map query → picture, and which matches agree with it."""
+
+    transform: Float64  # (2, 3)
+    inliers: npt.NDArray[np.bool_]  # (m,)
+
+
+def verify(query: Placed, found: Placed, *, longest: int, options: VerifyOptions) -> Verified | None:
+    """The map that most matches agree with, or None if fewer than ``min_inliers`` do. ``longest`` is the picture's."""
+    if len(query.xy) < options.min_inliers:
+        return None
+    tolerance = options.tolerance * longest
+    transform, inliers = _best_affine(
+        query.xy.astype(np.float64), query.scale, query.angle,
+        found.xy.astype(np.float64), found.scale, found.angle, tolerance,
+    )  # fmt: skip
+    if inliers.sum() < options.min_inliers:
+        return None
+    return Verified(transform, inliers)
+
+
+def one_to_one(query_feature: Int64, posting: Int64, distance: Int64) -> Int64:
+    """Rows to keep so that each query feature and each posting occurs once: closest signatures first, ties in order."""
+    order = np.argsort(distance, kind="stable")
+    _, first = np.unique(query_feature[order], return_index=True)
+    order = order[np.sort(first)]
+    _, first = np.unique(posting[order], return_index=True)
+    return np.sort(order[first])
+
+
+@numba.njit(cache=True, nogil=True)
+def _mark(transform: Float64, a: Float64, b: Float64, tolerance: float, inliers: npt.NDArray[np.bool_]) -> int:
+    """Which points a are taken within tolerance of their partner b; how many."""
+    limit, found = tolerance * tolerance, 0
+    for i in range(len(a)):
+        dx = transform[0, 0] * a[i, 0] + transform[0, 1] * a[i, 1] + transform[0, 2] - b[i, 0]
+        dy = transform[1, 0] * a[i, 0] + transform[1, 1] * a[i, 1] + transform[1, 2] - b[i, 1]
+        inliers[i] = dx * dx + dy * dy <= limit
+        found += inliers[i]
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def _fit(a: Float64, b: Float64, chosen: npt.NDArray[np.bool_], transform: Float64) -> bool:
+    """Least-squares affine map of the chosen pairs into ``transform``; False if they lie on a line or it is no view."""
+    n, ax, ay, bx, by = 0, 0.0, 0.0, 0.0, 0.0
+    for i in range(len(a)):
+        if chosen[i]:
+            n, ax, ay, bx, by = n + 1, ax + a[i, 0], ay + a[i, 1], bx + b[i, 0], by + b[i, 1]
+    if n < 3:
+        return False
+    ax, ay, bx, by = ax / n, ay / n, bx / n, by / n
+    xx, xy, yy, xu, yu, xv, yv = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(len(a)):
+        if chosen[i]:
+            x, y, u, v = a[i, 0] - ax, a[i, 1] - ay, b[i, 0] - bx, b[i, 1] - by
+            xx, xy, yy = xx + x * x, xy + x * y, yy + y * y
+            xu, yu, xv, yv = xu + x * u, yu + y * u, xv + x * v, yv + y * v
+    determinant = xx * yy - xy * xy
+    if determinant <= 1e-4 * (xx + yy) ** 2:
+        return False
+    p, q = (xu * yy - yu * xy) / determinant, (yu * xx - xu * xy) / determinant
+    r, s = (xv * yy - yv * xy) / determinant, (yv * xx - xv * xy) / determinant
+    # Singular values of the linear part, from its Frobenius norm and determinant.
+    size, area = p * p + q * q + r * r + s * s, p * s - q * r
+    root = np.sqrt(max(size * size - 4 * area * area, 0.0))
+    largest, smallest = np.sqrt((size + root) / 2), np.sqrt(max((size - root) / 2, 0.0))
+    if area <= 0 or largest > LARGEST_STRETCH or smallest < 1 / LARGEST_STRETCH:
+        return False
+    transform[0, 0], transform[0, 1], transform[0, 2] = p, q, bx - p * ax - q * ay
+    transform[1, 0], transform[1, 1], transform[1, 2] = r, s, by - r * ax - s * ay
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def _best_affine(
+    a: Float64, a_scale: Float32, a_angle: Float32, b: Float64, b_scale: Float32, b_angle: Float32, tolerance: float
+) -> tuple[Float64, npt.NDArray[np.bool_]]:
+    m = len(a)
+    support = np.zeros(m, np.int64)
+    proposals = np.zeros((m, 2, 3))
+    scratch = np.zeros(m, np.bool_)
+    for i in range(m):
+        ratio, turn = b_scale[i] / a_scale[i], b_angle[i] - a_angle[i]
+        c, s = ratio * np.cos(turn), ratio * np.sin(turn)
+        proposals[i, 0, 0], proposals[i, 0, 1] = c, -s
+        proposals[i, 1, 0], proposals[i, 1, 1] = s, c
+        proposals[i, 0, 2] = b[i, 0] - c * a[i, 0] + s * a[i, 1]
+        proposals[i, 1, 2] = b[i, 1] - s * a[i, 0] - c * a[i, 1]
+        # A proposal inherits the coarse angle and scale of one feature: it may miss by more than a fitted map.
+        support[i] = _mark(proposals[i], a, b, 2 * tolerance, scratch)
+    best, best_inliers, best_count = np.zeros((2, 3)), np.zeros(m, np.bool_), 0
+    order = np.argsort(-support, kind="mergesort")
+    for i in order[:REFINED]:
+        current = proposals[i].copy()
+        _mark(current, a, b, 2 * tolerance, scratch)
+        for _ in range(ROUNDS):
+            if not _fit(a, b, scratch, current):
+                break
+            found = _mark(current, a, b, tolerance, scratch)
+            if found > best_count:
+                best_count = found
+                best[:], best_inliers[:] = current, scratch
+    return best, best_inliers

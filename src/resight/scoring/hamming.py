@@ -1,0 +1,46 @@
+"""Hamming embedding: features match when they share a word and their signatures are close (BURST-09 §2.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..options import ScoringOptions
+from ..types import Float32, Int32, Int64, Words
+from . import kernels
+from .part import Part
+
+
+def match_weights(options: ScoringOptions) -> Float32:
+    """exp(−h² / σ²) for h = 0 … 64."""
+    return np.exp(-(np.arange(65.0) ** 2) / options.sigma**2).astype(np.float32)
+
+
+def hamming_score(query: Words, part: Part, options: ScoringOptions) -> Float32:
+    """Σ over matches of idf² · exp(−h²/σ²), divided by the L2 norm of the picture's word counts (BURST-09 eq. 4–6)."""
+    lists, scores = part.read(query.word), np.zeros(part.pictures, np.float32)
+    kernels.scan_hamming(
+        query.word,
+        query.signature,
+        part.idf[query.word] ** 2,
+        lists.offsets,
+        lists.image,
+        lists.signature,
+        match_weights(options),
+        options.threshold,
+        scores,
+    )
+    return scores * part.inverse_norm
+
+
+def matches(query: Words, part: Part, slot_of: Int32, options: ScoringOptions) -> Int64:
+    """(m, 4) rows (slot, query row, posting, bits apart) of the pictures whose slot is ≥ 0, in query order."""
+    lists = part.read(query.word)
+    signature, threshold = query.signature, options.threshold
+    found = np.zeros((0, 4), np.int64)
+    for _ in range(2):  # count, then fill
+        room = kernels.collect_hamming(
+            query.word, signature, lists.offsets, lists.image, lists.signature, slot_of, threshold, found
+        )
+        if len(found) == 0:
+            found = np.zeros((room, 4), np.int64)
+    return found

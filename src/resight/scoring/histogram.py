@@ -1,0 +1,52 @@
+"""Bag-of-words measures: tf-idf vectors compared through the words that two pictures share."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..options import ScoringOptions
+from ..types import Float32, Int32, Words
+from . import kernels
+from .part import Part
+
+
+def idf_weights(df: npt.NDArray[np.int64], pictures: int) -> Float32:
+    """log(n / n_i) (LEARN-14 eq. 2); a word that no picture has is weighed like one that a single picture has."""
+    return np.log(max(pictures, 1) / np.maximum(df, 1)).astype(np.float32)
+
+
+def l1(query: Words, part: Part, options: ScoringOptions) -> Float32:
+    """Σ min(q_i, d_i) of the unit-L1 tf-idf vectors = 1 − ‖q − d‖₁ / 2."""
+    word, value = _weighted(query, part)
+    value /= max(float(value.sum()), 1e-30)
+    lists, scores = part.read(word), np.zeros(part.pictures, np.float32)
+    idf = part.idf[word]
+    kernels.scan_minimum(word, value, idf, part.inverse_weighted_l1, lists.offsets, lists.image, scores)
+    return scores
+
+
+def l2(query: Words, part: Part, options: ScoringOptions) -> Float32:
+    """Σ q_i d_i of the unit-L2 tf-idf vectors = 1 − ‖q − d‖₂² / 2."""
+    word, value = _weighted(query, part)
+    value *= part.idf[word] / max(float(np.linalg.norm(value)), 1e-30)
+    return _product(word, value, part, part.inverse_weighted_l2)
+
+
+def cosine(query: Words, part: Part, options: ScoringOptions) -> Float32:
+    """Σ idf_i² q_i d_i / (‖q‖ ‖d‖) with plain counts and their L2 norms (LEARN-14 eq. 1)."""
+    word, counts = np.unique(query.word, return_counts=True)
+    value = (counts / max(float(np.linalg.norm(counts)), 1e-30) * part.idf[word] ** 2).astype(np.float32)
+    return _product(word, value, part, part.inverse_norm)
+
+
+def _weighted(query: Words, part: Part) -> tuple[Int32, Float32]:
+    """The query's distinct words and their tf · idf."""
+    word, counts = np.unique(query.word, return_counts=True)
+    return word, counts.astype(np.float32) * part.idf[word]
+
+
+def _product(word: Int32, value: Float32, part: Part, inverse_norm: Float32) -> Float32:
+    lists, scores = part.read(word), np.zeros(part.pictures, np.float32)
+    kernels.scan_product(word, value, lists.offsets, lists.image, scores)
+    return scores * inverse_norm

@@ -1,0 +1,119 @@
+"""The inner loops over inverted lists, in numba. Each has a plain numpy twin in tests/scoring/twins.py.
+
+Sums run in query order for each picture by itself, so a picture's score does not depend on which other pictures or
+segments exist.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+from ..types import Float32, Float64, Int32, Int64, UInt32, UInt64
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def popcount(typing_context: Any, value: Any) -> Any:
+    """Number of set bits of a 64-bit integer: one machine instruction."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+@numba.njit(cache=True, nogil=True)
+def scan_hamming(
+    word: Int32,
+    signature: UInt64,
+    row_weight: Float32,
+    offsets: Int64,
+    list_image: UInt32,
+    list_signature: UInt64,
+    weight_at: Float32,
+    threshold: int,
+    scores: Float32,
+) -> None:
+    """scores[image] += row_weight · weight_at[h] for every posting of the row's word at h ≤ threshold bits."""
+    limit = np.uint64(threshold)
+    for row in range(len(word)):
+        mine, weight = signature[row], row_weight[row]
+        for posting in range(np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])):
+            distance = popcount(mine ^ list_signature[posting])
+            if distance <= limit:
+                scores[list_image[posting]] += weight * weight_at[distance]
+
+
+@numba.njit(cache=True, nogil=True)
+def collect_hamming(
+    word: Int32,
+    signature: UInt64,
+    offsets: Int64,
+    list_image: UInt32,
+    list_signature: UInt64,
+    slot_of: Int32,
+    threshold: int,
+    matches: Int64,
+) -> int:
+    """Write (slot, row, posting, h) of every match whose picture has a slot ≥ 0, and count them.
+
+    Called with no room (``matches`` of length 0) it only counts.
+    """
+    limit = np.uint64(threshold)
+    found = 0
+    for row in range(len(word)):
+        mine = signature[row]
+        for posting in range(np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])):
+            distance = popcount(mine ^ list_signature[posting])
+            if distance <= limit:
+                slot = slot_of[list_image[posting]]
+                if slot >= 0:
+                    if found < len(matches):
+                        matches[found, 0] = slot
+                        matches[found, 1] = row
+                        matches[found, 2] = posting
+                        matches[found, 3] = distance
+                    found += 1
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def scan_product(word: Int32, value: Float32, offsets: Int64, list_image: UInt32, scores: Float32) -> None:
+    """scores[image] += value for every posting: Σ value · tf without looking at counts."""
+    for row in range(len(word)):
+        add = value[row]
+        for posting in range(np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])):
+            scores[list_image[posting]] += add
+
+
+@numba.njit(cache=True, nogil=True)
+def scan_minimum(
+    word: Int32, value: Float32, idf: Float32, inverse_norm: Float32, offsets: Int64, list_image: UInt32, scores: Float32
+) -> None:
+    """scores[image] += min(value, tf · idf / norm) for every picture that has the word."""
+    for row in range(len(word)):
+        mine, weight = value[row], idf[row]
+        posting, stop = np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])
+        while posting < stop:
+            image, start = list_image[posting], posting
+            while posting < stop and list_image[posting] == image:
+                posting += np.uint64(1)
+            theirs = np.float32(posting - start) * weight * inverse_norm[image]
+            scores[image] += min(mine, theirs)
+
+
+@numba.njit(cache=True, nogil=True)
+def weighted_norms(offsets: Int64, list_image: UInt32, idf: Float32, power: int, norms: Float64) -> None:
+    """norms[image] += Σ over its words of (tf · idf)^power, power 1 or 2."""
+    for word in range(len(offsets) - 1):
+        posting, stop = np.uint64(offsets[word]), np.uint64(offsets[word + 1])
+        while posting < stop:
+            image, start = list_image[posting], posting
+            while posting < stop and list_image[posting] == image:
+                posting += np.uint64(1)
+            value = np.float64(posting - start) * idf[word]
+            norms[image] += value if power == 1 else value * value

@@ -1,0 +1,53 @@
+"""One segment of an index, as scoring sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..postings import Lists
+from ..types import Float32, Int32, Int64
+from . import kernels
+
+ReadLists = Callable[[Int32 | None], Lists]
+
+
+@dataclass
+class Part:
+    """Lists of some pictures, and the statistics that weigh them."""
+
+    read: ReadLists  # the lists, once those of the given words (None: all) are known to be undamaged
+    squared: Int64  # (n,) Σ tf² of each picture
+    idf: Float32  # (K,) of the whole collection, not of this part alone
+
+    @property
+    def pictures(self) -> int:
+        return len(self.squared)
+
+    @cached_property
+    def inverse_norm(self) -> Float32:
+        """1 / L2 norm of the plain word counts."""
+        return _inverse(np.sqrt(self.squared))
+
+    @cached_property
+    def inverse_weighted_l1(self) -> Float32:
+        """1 / Σ tf · idf."""
+        return _inverse(self._weighted(1))
+
+    @cached_property
+    def inverse_weighted_l2(self) -> Float32:
+        """1 / sqrt(Σ (tf · idf)²)."""
+        return _inverse(np.sqrt(self._weighted(2)))
+
+    def _weighted(self, power: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        lists, norms = self.read(None), np.zeros(self.pictures, np.float64)
+        kernels.weighted_norms(lists.offsets, lists.image, self.idf, power, norms)
+        return norms
+
+
+def _inverse(norms: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Float32:
+    """1 / norm, and 0 for a picture without weight: it then scores 0 instead of NaN."""
+    return np.divide(1, norms, out=np.zeros_like(norms, dtype=np.float64), where=norms > 0).astype(np.float32)

@@ -1,0 +1,20 @@
+"""Scores → the best pictures, exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..types import Float32, Int64
+
+
+def best(scores: Float32, count: int) -> Int64:
+    """Positions of the ``count`` highest positive scores *and of all that tie with the last*, in no order.
+
+    Ties are kept so that the caller, who knows the pictures' keys, can settle them the same way every time.
+    """
+    positive = np.flatnonzero(scores > 0)
+    if len(positive) <= count:
+        return positive
+    values = scores[positive]
+    least = np.partition(values, len(values) - count)[len(values) - count]
+    return positive[values >= least]

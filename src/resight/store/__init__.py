@@ -1,0 +1,11 @@
+"""The index on disk: a manifest, immutable segments, one writer, snapshot readers."""
+
+from .check import CheckReport, check, index_size
+from .disk import Disk
+from .entry import Entry
+from .manifest import Manifest
+from .snapshot import Snapshot, open_snapshot
+from .table import Row
+from .writer import Writer, create
+
+__all__ = ["CheckReport", "Disk", "Entry", "Manifest", "Row", "Snapshot", "Writer", "check", "create", "index_size", "open_snapshot"]

@@ -1,0 +1,116 @@
+"""Is the index what was written? Every byte against its checksum, then every count against the lists."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import IndexDamagedError, VocabularyError
+from ..postings import count
+from . import lock
+from . import manifest as manifests
+from .manifest import Manifest, SegmentRecord
+from .segment import FOLDER, Segment
+from .snapshot import read_vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What was looked at, and what is wrong with it."""
+
+    pictures: int
+    features: int
+    size: int  # bytes of all files the manifest names
+    problems: tuple[str, ...]
+
+
+def check(folder: Path) -> CheckReport:
+    """Read everything. A damaged manifest raises IndexDamagedError; all other damage is listed in the report."""
+    manifest = manifests.read(folder)
+    problems = list(_vocabulary_problems(folder, manifest))
+    keys: set[bytes] = set()
+    for record in manifest.segments:
+        try:
+            segment = Segment(folder, record)
+        except IndexDamagedError as error:
+            problems.append(str(error))
+            continue
+        with closing(segment):
+            problems += _segment_problems(segment, record, keys)
+    problems += _unknown_files(folder, manifest)
+    return CheckReport(manifest.pictures, manifest.features, index_size(manifest), tuple(problems))
+
+
+def index_size(manifest: Manifest) -> int:
+    """Bytes of the lists, statistics and facts; the vocabulary and the manifest count too."""
+    segments = sum(
+        sum(record.files.values()) + record.sums.size + (record.dead.size if record.dead else 0)
+        for record in manifest.segments
+    )
+    return segments + manifest.vocabulary.size
+
+
+def _vocabulary_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
+    try:
+        vocabulary = read_vocabulary(folder, manifest)
+    except (IndexDamagedError, VocabularyError) as error:
+        yield str(error)
+        return
+    if vocabulary.fingerprint != manifest.vocabulary_fingerprint:
+        yield f"the vocabulary is {vocabulary.fingerprint}, the index was made with {manifest.vocabulary_fingerprint}"
+
+
+def _segment_problems(segment: Segment, record: SegmentRecord, keys: set[bytes]) -> Iterator[str]:
+    sound = True
+    for file in segment.files.values():
+        try:
+            file.check()
+        except IndexDamagedError as error:
+            sound = False
+            yield str(error)
+    if sound:  # counts of damaged lists would only repeat the message
+        yield from (f"segment {record.name}: {problem}" for problem in _count_problems(segment, record, keys))
+
+
+def _count_problems(segment: Segment, record: SegmentRecord, keys: set[bytes]) -> Iterator[str]:
+    lists = segment.all_lists()
+    if len(lists.image) != record.features or lists.offsets[0] != 0 or lists.offsets[-1] != record.features:
+        yield f"{len(lists.image)} postings, offsets up to {lists.offsets[-1]}, {record.features} features recorded"
+        return
+    if np.any(np.diff(lists.offsets) < 0) or (len(lists.image) and lists.image.max() >= record.pictures):
+        yield "offsets or picture numbers out of range"
+        return
+    df, _, length, squared = count(lists, np.ones(record.pictures, np.bool_))
+    dead_df, _, dead_length, _ = count(lists, ~segment.alive)
+    rows = list(segment.table.all())
+    if not np.array_equal(df - dead_df, segment.df):
+        yield "document frequencies differ from the lists"
+    if not np.array_equal(squared, segment.squared):
+        yield "picture norms differ from the lists"
+    if [row.ordinal for row in rows] != list(range(record.pictures)):
+        yield f"{len(rows)} rows for {record.pictures} pictures"
+    elif [row.features for row in rows] != length.tolist():
+        yield "feature counts of pictures differ from the lists"
+    if record.dead_pictures != int((~segment.alive).sum()) or record.dead_features != int(dead_length.sum()):
+        yield "the count of removed pictures is wrong"
+    living = {row.values()[1] for row in rows if segment.alive[row.ordinal]}
+    if living & keys:
+        yield f"{len(living & keys)} keys are alive in another segment too"
+    keys |= living
+    with closing(sqlite3.connect(f"{(segment.folder / 'pictures.db').absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+        verdict = db.execute("PRAGMA integrity_check").fetchall()
+    if verdict != [("ok",)]:
+        yield f"SQLite says {verdict[0][0]}"
+
+
+def _unknown_files(folder: Path, manifest: Manifest) -> Iterator[str]:
+    """Leftovers of a crash are harmless and swept by the next writer; anything else should not be here."""
+    known = {manifests.NAME, f"{manifests.NAME}.new", manifest.vocabulary.name, lock.NAME, FOLDER}
+    for path in sorted(folder.iterdir()):
+        if path.name not in known:
+            yield f"{path} does not belong to the index; move it away"

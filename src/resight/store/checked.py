@@ -1,0 +1,93 @@
+"""Stored files whose bytes are checked before they are believed.
+
+Each file is cut into blocks of 64 KiB with a CRC-32 each. Opening reads no more than the first block; other blocks are
+checked the first time they are used, so a damaged byte can never reach a score unnoticed, and a large index still opens
+at once.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import IndexDamagedError
+from ..types import Bytes, Int64, UInt32
+
+BLOCK = 1 << 16
+
+REMEDY = "run `resight check` to see what is damaged, restore the index from a copy, or index the pictures again"
+
+
+def damaged(path: Path, what: str) -> IndexDamagedError:
+    return IndexDamagedError(f"{path} is damaged ({what}); {REMEDY}")
+
+
+def block_count(size: int) -> int:
+    return -(-size // BLOCK)
+
+
+def block_sums(data: Bytes) -> UInt32:
+    """The CRC-32 of each block."""
+    starts = range(0, len(data), BLOCK)
+    return np.array([zlib.crc32(data[start : start + BLOCK]) for start in starts], dtype=np.uint32)
+
+
+def map_bytes(path: Path) -> Bytes:
+    """The file as a read-only memory map (an empty array for an empty file, which cannot be mapped)."""
+    if path.stat().st_size == 0:
+        return np.zeros(0, np.uint8)
+    return np.asarray(np.memmap(path, mode="r", dtype=np.uint8))
+
+
+class CheckedFile:
+    """A memory-mapped file and the checksums it must have."""
+
+    def __init__(self, path: Path, *, size: int, sums: UInt32) -> None:
+        self.path, self._sums = path, sums
+        try:
+            self.bytes = map_bytes(path)
+        except OSError as error:
+            raise damaged(path, error.strerror or "cannot be read") from None
+        if len(self.bytes) != size or len(sums) != block_count(size):
+            raise damaged(path, f"{len(self.bytes)} bytes where {size} were written")
+        self._unchecked = np.ones(len(sums), dtype=np.bool_)
+        self._left = len(sums)
+
+    def check(self, first_block: int = 0, last_block: int | None = None) -> None:
+        """Raise IndexDamagedError unless these blocks hold what was written."""
+        stop = len(self._sums) if last_block is None else last_block + 1
+        for block in first_block + np.flatnonzero(self._unchecked[first_block:stop]):
+            if zlib.crc32(self.bytes[block * BLOCK : (block + 1) * BLOCK]) != self._sums[block]:
+                raise damaged(self.path, f"wrong checksum in bytes {block * BLOCK} to {(block + 1) * BLOCK - 1}")
+            if self._unchecked[block]:  # another thread may have been here
+                self._unchecked[block] = False
+                self._left -= 1
+
+    def check_ranges(self, start: Int64, stop: Int64) -> None:
+        """The same for the blocks that the byte ranges start:stop touch."""
+        if self._left <= 0 or len(start) == 0:
+            return
+        first, last = start // BLOCK, (np.maximum(stop, start + 1) - 1) // BLOCK
+        unchecked = np.concatenate([[0], np.cumsum(self._unchecked)])
+        for i in np.flatnonzero(unchecked[np.minimum(last + 1, len(self._sums))] > unchecked[first]):
+            self.check(int(first[i]), int(last[i]))
+
+    def array(self, kind: npt.DTypeLike) -> tuple[npt.NDArray[Any], int]:
+        """The file as a one-dimensional .npy array of this kind, mapped, and the byte at which its rows start."""
+        self.check(0, 0)
+        try:
+            head = io.BytesIO(self.bytes[:BLOCK].tobytes())
+            if np.lib.format.read_magic(head) != (1, 0):
+                raise ValueError("not .npy version 1.0")
+            shape, _, found = np.lib.format.read_array_header_1_0(head)
+        except ValueError as error:
+            raise damaged(self.path, str(error)) from None
+        start = head.tell()
+        if found != np.dtype(kind) or shape != ((len(self.bytes) - start) // found.itemsize,):
+            raise damaged(self.path, f"holds {shape} {found}, not a list of {np.dtype(kind)}")
+        return self.bytes[start:].view(kind), start

@@ -1,0 +1,33 @@
+"""One picture, quantised and ready to be stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+
+from ..types import Words
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a segment keeps of a picture."""
+
+    key: str
+    words: Words
+    geometry: npt.NDArray[Any]  # GEOMETRY codes, one per feature
+    width: int  # of the full-size upright picture
+    height: int
+    content: bytes  # hash of the picture's bytes; equal content is not indexed again
+    path: str | None = None  # where it was read from
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+def encode_text(text: str) -> bytes:
+    """File names may hold bytes that are no Unicode; they survive the way to the disk and back."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def decode_text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

@@ -1,0 +1,106 @@
+"""The one small file that says what an index is: replaced whole at each commit, so a commit happens or does not.
+
+First line: ``resight-index 1 CRC32``; the CRC covers every byte after that line. Then JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import IndexDamagedError, IndexMissingError
+from .checked import damaged
+from .disk import Disk
+
+FORMAT = 1
+NAME = "manifest"
+MAGIC = "resight-index"
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """A file that is checked in whole."""
+
+    name: str
+    size: int
+    crc: int
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRecord:
+    """One immutable segment, and which of its pictures have died since."""
+
+    name: str
+    pictures: int
+    features: int
+    files: dict[str, int]  # name → size; their block checksums stand in the file ``sums``, in this order
+    sums: FileRecord
+    dead: FileRecord | None = None
+    dead_pictures: int = 0
+    dead_features: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The state of an index after one commit."""
+
+    commit: int
+    settings: dict[str, Any]  # options that are part of the index's identity
+    vocabulary: FileRecord
+    vocabulary_fingerprint: str
+    segments: tuple[SegmentRecord, ...] = field(default=())
+
+    @property
+    def pictures(self) -> int:
+        return sum(s.pictures - s.dead_pictures for s in self.segments)
+
+    @property
+    def features(self) -> int:
+        return sum(s.features - s.dead_features for s in self.segments)
+
+    def next(self, segments: tuple[SegmentRecord, ...]) -> Manifest:
+        return replace(self, commit=self.commit + 1, segments=segments)
+
+
+def write(folder: Path, manifest: Manifest, disk: Disk) -> None:
+    """Replace the manifest. Everything it names must be synced before; this is the commit."""
+    body = json.dumps(asdict(manifest), indent=1).encode()
+    new = folder / f"{NAME}.new"
+    disk.write(new, f"{MAGIC} {FORMAT} {zlib.crc32(body):08x}\n".encode() + body)
+    disk.sync(new)
+    disk.rename(new, folder / NAME)
+    disk.sync(folder)
+
+
+def read(folder: Path) -> Manifest:
+    """The last committed manifest."""
+    path = folder / NAME
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise IndexMissingError(f"there is no index at {folder}; make one with `resight index PICTURES --into {folder}`") from None
+    except OSError as error:
+        raise damaged(path, error.strerror or "cannot be read") from None
+    head, _, body = data.partition(b"\n")
+    words = head.split(b" ")
+    if len(words) != 3 or words[0] != MAGIC.encode() or not words[1].isdigit():
+        raise damaged(path, "not an index manifest")
+    if int(words[1]) > FORMAT:
+        raise IndexDamagedError(f"{path} has format {int(words[1])}, this version reads up to {FORMAT}; upgrade resight")
+    if words[2] != f"{zlib.crc32(body):08x}".encode():
+        raise damaged(path, "wrong checksum")
+    return _from_json(json.loads(body))
+
+
+def _from_json(values: dict[str, Any]) -> Manifest:
+    segments = tuple(
+        SegmentRecord(**{**s, "sums": FileRecord(**s["sums"]), "dead": FileRecord(**s["dead"]) if s["dead"] else None})
+        for s in values["segments"]
+    )
+    return Manifest(**{**values, "vocabulary": FileRecord(**values["vocabulary"]), "segments": segments})
+
+
+__all__ = ["FORMAT", "NAME", "FileRecord", "Manifest", "SegmentRecord", "read", "write"]

@@ -1,0 +1,100 @@
+"""Several segments → one, without the dead. Streams list by list: memory does not grow with the lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from ..postings import Lists
+from ..types import Int64, UInt32
+from .disk import Disk
+from .manifest import SegmentRecord
+from .segment import LISTS, Segment, finish_folder, start_folder
+from .table import Row
+
+
+def choose(segments: Sequence[Segment], *, factor: int) -> list[Segment]:
+    """Segments worth merging: the smallest tier with at least ``factor`` members, else any that is half dead.
+
+    A tier holds segments whose living features differ by less than ``factor`` times, so each feature is rewritten about
+    log_factor(total) times as an index grows.
+    """
+    tiers: dict[int, list[Segment]] = {}
+    for segment in segments:
+        living = segment.record.features - segment.record.dead_features
+        tiers.setdefault(int(np.log(max(living, 1)) / np.log(factor)), []).append(segment)
+    for _, members in sorted(tiers.items()):
+        if len(members) >= factor:
+            return members
+    return [s for s in segments if 2 * s.record.dead_pictures >= s.record.pictures]
+
+
+def merge(folder: Path, name: str, segments: Sequence[Segment], disk: Disk) -> SegmentRecord:
+    """Write the living pictures of these segments, in this order, as segment ``name``."""
+    temporary = start_folder(folder, name, disk)
+    renumberings, pictures = [], 0
+    for segment in segments:
+        renumbering = np.full(len(segment.alive), -1, np.int64)
+        living = int(segment.alive.sum())
+        renumbering[segment.alive] = np.arange(pictures, pictures + living)
+        renumberings.append(renumbering)
+        pictures += living
+    sources = [segment.all_lists() for segment in segments]
+    counts: Int64 = np.sum([_living_counts(s.offsets, s.image, r) for s, r in zip(sources, renumberings, strict=True)], axis=0)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    arrays = [disk.create_array(temporary / file, kind=kind, rows=int(offsets[-1])) for file, kind in LISTS.items()]
+    target = Lists(offsets, *arrays)
+    position = offsets[:-1].copy()
+    for source, renumbering in zip(sources, renumberings, strict=True):
+        _copy(
+            source.offsets, source.image, source.signature, _as_bytes(source.geometry), renumbering,
+            position, target.image, target.signature, _as_bytes(target.geometry),
+        )  # fmt: skip
+    for array in arrays:
+        if isinstance(array, np.memmap):
+            array.flush()
+    return finish_folder(folder, name, target, pictures=pictures, rows=_rows(segments), disk=disk)
+
+
+def _rows(segments: Sequence[Segment]) -> Iterator[Row]:
+    living = (row for segment in segments for row in segment.table.all() if segment.alive[row.ordinal])
+    yield from (replace(row, ordinal=ordinal) for ordinal, row in enumerate(living))
+
+
+def _as_bytes(records: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """(m, 6) bytes of (m,) geometry records: numba copies bytes faster than records."""
+    return records.view(np.uint8).reshape(len(records), -1)
+
+
+@numba.njit(cache=True, nogil=True)
+def _living_counts(offsets: Int64, image: UInt32, renumbering: Int64) -> Int64:
+    counts = np.zeros(len(offsets) - 1, np.int64)
+    for word in range(len(counts)):
+        for posting in range(offsets[word], offsets[word + 1]):
+            if renumbering[image[posting]] >= 0:
+                counts[word] += 1
+    return counts
+
+
+@numba.njit(cache=True, nogil=True)
+def _copy(
+    offsets: Int64, image: UInt32, signature: Any, geometry: Any, renumbering: Int64,
+    position: Int64, to_image: UInt32, to_signature: Any, to_geometry: Any,
+) -> None:  # fmt: skip
+    """Append each word's living postings at position[word], which moves on."""
+    for word in range(len(offsets) - 1):
+        at = position[word]
+        for posting in range(offsets[word], offsets[word + 1]):
+            new = renumbering[image[posting]]
+            if new >= 0:
+                to_image[at] = new
+                to_signature[at] = signature[posting]
+                to_geometry[at] = geometry[posting]
+                at += 1
+        position[word] = at

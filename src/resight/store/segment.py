@@ -1,0 +1,182 @@
+"""A segment: some pictures' lists, statistics and facts in a folder that never changes once it has its name."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..postings import GEOMETRY, Lists, build, count
+from ..types import Int32, Int64, UInt32
+from . import table
+from .checked import CheckedFile, block_count, block_sums, damaged, map_bytes
+from .disk import Disk
+from .entry import Entry
+from .manifest import FileRecord, SegmentRecord
+
+FOLDER = "segments"
+SUMS = "sums.npy"
+
+# Arrays of a segment, by file name. Lists are mapped and checked as they are used; the rest is read at opening.
+LISTS: dict[str, npt.DTypeLike] = {"image.npy": "<u4", "signature.npy": "<u8", "geometry.npy": GEOMETRY}
+COUNTS: dict[str, npt.DTypeLike] = {"offsets.npy": "<i8", "df.npy": "<u4", "squared.npy": "<u4"}
+FILES = (*LISTS, *COUNTS, table.NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """Pictures removed from a segment since it was written, and what they counted for."""
+
+    ordinals: UInt32
+    df: Int64  # (K,) how many of them have each word
+
+    def to_bytes(self) -> bytes:
+        buffer = io.BytesIO()
+        words = np.flatnonzero(self.df)
+        np.savez(buffer, ordinals=self.ordinals, words=words.astype(np.uint32), df=self.df[words].astype(np.uint32))
+        return buffer.getvalue()
+
+
+def write(folder: Path, name: str, entries: Sequence[Entry], *, words: int, disk: Disk) -> SegmentRecord:
+    """Store these entries as segment ``name``: on disk, synced, under its final name; not yet in any manifest."""
+    temporary = start_folder(folder, name, disk)
+    lists = build([(e.words, e.geometry) for e in entries], words=words)
+    for file, array in zip(LISTS, (lists.image, lists.signature, lists.geometry), strict=True):
+        disk.save_array(temporary / file, array)
+    rows = (table.Row.of(ordinal, entry) for ordinal, entry in enumerate(entries))
+    return finish_folder(folder, name, lists, pictures=len(entries), rows=rows, disk=disk)
+
+
+def start_folder(folder: Path, name: str, disk: Disk) -> Path:
+    temporary = folder / FOLDER / f"{name}.new"
+    disk.remove(temporary)
+    disk.make_folder(temporary)
+    return temporary
+
+
+def finish_folder(
+    folder: Path, name: str, lists: Lists, *, pictures: int, rows: Iterable[table.Row], disk: Disk
+) -> SegmentRecord:
+    """The lists are written: add counts, facts and checksums, make all of it durable, and give it its final name."""
+    temporary = folder / FOLDER / f"{name}.new"
+    df, _, _, squared = count(lists, np.ones(pictures, np.bool_))
+    for file, array in zip(COUNTS, (lists.offsets, df, squared), strict=True):
+        disk.save_array(temporary / file, array.astype(COUNTS[file]))
+    table.write(temporary / table.NAME, rows)
+    sums = np.concatenate([block_sums(map_bytes(temporary / file)) for file in FILES])
+    buffer = io.BytesIO()
+    np.save(buffer, sums)
+    disk.write(temporary / SUMS, buffer.getvalue())
+    for file in (*FILES, SUMS):
+        disk.sync(temporary / file)
+    disk.sync(temporary)
+    record = SegmentRecord(
+        name=name,
+        pictures=pictures,
+        features=len(lists.image),
+        files={file: (temporary / file).stat().st_size for file in FILES},
+        sums=FileRecord(SUMS, len(buffer.getvalue()), zlib.crc32(buffer.getvalue())),
+    )
+    disk.rename(temporary, folder / FOLDER / name)
+    disk.sync(folder / FOLDER)
+    return record
+
+
+def write_dead(folder: Path, name: str, file: str, dead: Dead, disk: Disk) -> FileRecord:
+    """Store the removals beside the segment's own files."""
+    data, path = dead.to_bytes(), folder / FOLDER / name / file
+    disk.write(path, data)
+    disk.sync(path)
+    disk.sync(path.parent)
+    return FileRecord(file, len(data), zlib.crc32(data))
+
+
+def read_whole(path: Path, record: FileRecord) -> bytes:
+    """A small file, checked."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise damaged(path, error.strerror or "cannot be read") from None
+    if len(data) != record.size or zlib.crc32(data) != record.crc:
+        raise damaged(path, "wrong size or checksum")
+    return data
+
+
+class Segment:
+    """An opened segment. Holds its files open, so it stays readable after a merge has removed them."""
+
+    def __init__(self, folder: Path, record: SegmentRecord) -> None:
+        self.record, self.folder = record, folder / FOLDER / record.name
+        sums = np.load(io.BytesIO(read_whole(self.folder / SUMS, record.sums)), allow_pickle=False)
+        self.files: dict[str, CheckedFile] = {}
+        start = 0
+        for file, size in record.files.items():
+            stop = start + block_count(size)
+            self.files[file] = CheckedFile(self.folder / file, size=size, sums=sums[start:stop])
+            start = stop
+        arrays = {file: self.files[file].array(kind) for file, kind in (LISTS | COUNTS).items()}
+        for file in COUNTS:
+            self.files[file].check()
+        self._starts = {file: start for file, (_, start) in arrays.items()}
+        self._lists = Lists(*(arrays[file][0] for file in ("offsets.npy", *LISTS)))
+        self._df, self.squared = arrays["df.npy"][0], arrays["squared.npy"][0].astype(np.int64)
+        self._dead_data = record.dead and read_whole(self.folder / record.dead.name, record.dead)
+        self.table = table.Table(self.files[table.NAME])
+
+    @property
+    def words(self) -> int:
+        return self._lists.words
+
+    @cached_property
+    def dead(self) -> Dead:
+        df = np.zeros(self.words, np.int64)
+        if not self._dead_data:
+            return Dead(np.zeros(0, np.uint32), df)
+        with np.load(io.BytesIO(self._dead_data), allow_pickle=False) as arrays:
+            df[arrays["words"]] = arrays["df"]
+            return Dead(arrays["ordinals"], df)
+
+    @cached_property
+    def alive(self) -> npt.NDArray[np.bool_]:
+        alive = np.ones(self.record.pictures, np.bool_)
+        alive[self.dead.ordinals] = False
+        return alive
+
+    @property
+    def df(self) -> Int64:
+        """How many living pictures have each word."""
+        return self._df.astype(np.int64) - self.dead.df
+
+    def lists(self, words: Int32 | None) -> Lists:
+        """The lists, once those of these words (None: of all) are checked. Geometry is checked by ``geometry``."""
+        for file in ("image.npy", "signature.npy"):
+            if words is None:
+                self.files[file].check()
+            else:
+                self._check_rows(file, self._lists.offsets[words], self._lists.offsets[words + 1])
+        return self._lists
+
+    def geometry(self, postings: Int64) -> npt.NDArray[Any]:
+        """Geometry codes of these postings, checked."""
+        self._check_rows("geometry.npy", postings, postings + 1)
+        return self._lists.geometry[postings]
+
+    def all_lists(self) -> Lists:
+        """The lists with every byte checked, for merging and checking."""
+        self.files["geometry.npy"].check()
+        return self.lists(None)
+
+    def _check_rows(self, file: str, start: Int64, stop: Int64) -> None:
+        filled = stop > start
+        base, size = self._starts[file], np.dtype(LISTS[file]).itemsize
+        self.files[file].check_ranges(base + start[filled] * size, base + stop[filled] * size)
+
+    def close(self) -> None:
+        self.table.close()

@@ -1,0 +1,100 @@
+"""A reader: one commit of an index, held open. Later commits, removals and merges do not change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import IndexDamagedError
+from ..scoring import Part, idf_weights
+from ..types import Int64
+from ..vocabulary import Vocabulary
+from . import manifest as manifests
+from .manifest import Manifest
+from .segment import Segment, read_whole
+from .table import Row
+
+VOCABULARY = "vocabulary.npz"
+
+
+class Snapshot:
+    """Opened by ``open_snapshot``; close it, or use it in a ``with`` statement."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder, self.manifest = folder, manifest
+        self.segments: list[Segment] = []
+        try:
+            for record in manifest.segments:
+                self.segments.append(Segment(folder, record))
+        except BaseException:
+            self.close()
+            raise
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        return read_vocabulary(self.folder, self.manifest)
+
+    @property
+    def pictures(self) -> int:
+        return self.manifest.pictures
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The segments as scoring sees them, weighed by the statistics of all living pictures."""
+        if not self.segments:
+            return []
+        df: Int64 = np.sum([segment.df for segment in self.segments], axis=0)
+        idf = idf_weights(df, self.pictures)
+        return [Part(read=segment.lists, squared=segment.squared, idf=idf) for segment in self.segments]
+
+    def find(self, key: str) -> Row | None:
+        """The living picture with this key."""
+        located = self.locate(key)
+        return located and located[1]
+
+    def locate(self, key: str) -> tuple[Segment, Row] | None:
+        for segment in self.segments:
+            row = segment.table.find(key)
+            if row and segment.alive[row.ordinal]:
+                return segment, row
+        return None
+
+    def rows(self) -> Iterator[Row]:
+        """All living pictures, segment by segment."""
+        for segment in self.segments:
+            yield from (row for row in segment.table.all() if segment.alive[row.ordinal])
+
+    def close(self) -> None:
+        for segment in self.segments:
+            segment.close()
+
+    def __enter__(self) -> Snapshot:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_snapshot(folder: Path) -> Snapshot:
+    """The index as of its last commit. Never waits for a writer."""
+    manifest = manifests.read(folder)
+    while True:
+        try:
+            return Snapshot(folder, manifest)
+        except IndexDamagedError:
+            # A merge may have removed a segment between the two reads: then there is a newer manifest.
+            newer = manifests.read(folder)
+            if newer.commit == manifest.commit:
+                raise
+            manifest = newer
+
+
+def read_vocabulary(folder: Path, manifest: Manifest) -> Vocabulary:
+    data = read_whole(folder / manifest.vocabulary.name, manifest.vocabulary)
+    return Vocabulary.from_bytes(data, name=str(folder / VOCABULARY))
+
+
+__all__ = ["VOCABULARY", "Snapshot", "open_snapshot", "read_vocabulary"]

@@ -1,0 +1,112 @@
+"""The pictures of a segment: an SQLite file that is written once and then only read."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .checked import CheckedFile, damaged
+from .entry import Entry, decode_text, encode_text
+
+NAME = "pictures.db"
+
+_SCHEMA = """
+CREATE TABLE pictures (
+    ordinal INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, content BLOB NOT NULL, path BLOB,
+    width INTEGER NOT NULL, height INTEGER NOT NULL, features INTEGER NOT NULL, metadata TEXT NOT NULL
+)"""
+_COLUMNS = "ordinal, key, content, path, width, height, features, metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A stored picture's facts."""
+
+    ordinal: int
+    key: str
+    content: bytes
+    path: str | None
+    width: int
+    height: int
+    features: int
+    metadata: dict[str, Any]
+
+    def values(self) -> tuple[Any, ...]:
+        path = None if self.path is None else encode_text(self.path)
+        text = json.dumps(self.metadata, sort_keys=True)
+        return self.ordinal, encode_text(self.key), self.content, path, self.width, self.height, self.features, text
+
+    @classmethod
+    def of(cls, ordinal: int, e: Entry) -> Row:
+        return cls(ordinal, e.key, e.content, e.path, e.width, e.height, len(e.geometry), e.metadata)
+
+
+def write(path: Path, rows: Iterable[Row]) -> None:
+    """Make the file; the caller syncs it."""
+    with closing(sqlite3.connect(path)) as database:
+        # Without a journal: a half-written file belongs to a folder that no manifest names.
+        database.execute("PRAGMA journal_mode = OFF")
+        database.execute("PRAGMA synchronous = OFF")
+        database.execute(_SCHEMA)
+        database.executemany("INSERT INTO pictures VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (row.values() for row in rows))
+        database.commit()
+
+
+class Table:
+    """Reads the file; all of it is checked before the first row is believed."""
+
+    def __init__(self, file: CheckedFile) -> None:
+        self._file, self._lock = file, threading.Lock()
+        self._checked = False
+        # The path goes through as_uri: names may hold '?', '#' and '%'.
+        uri = f"{file.path.absolute().as_uri()}?mode=ro&immutable=1"
+        self._database = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        self._query("SELECT 1", ())  # opens the file now: a merge may unlink it later
+
+    def rows(self, ordinals: Sequence[int]) -> list[Row]:
+        """The rows of these pictures, in this order."""
+        found: dict[int, Row] = {}
+        for start in range(0, len(ordinals), 500):  # SQLite limits the number of parameters
+            some = [int(o) for o in ordinals[start : start + 500]]
+            marks = ",".join("?" * len(some))
+            for row in self._rows(f"SELECT {_COLUMNS} FROM pictures WHERE ordinal IN ({marks})", some):
+                found[row.ordinal] = row
+        try:
+            return [found[int(o)] for o in ordinals]
+        except KeyError as error:
+            raise damaged(self._file.path, f"picture {error} is missing") from None
+
+    def find(self, key: str) -> Row | None:
+        return next(iter(self._rows(f"SELECT {_COLUMNS} FROM pictures WHERE key = ?", [encode_text(key)])), None)
+
+    def all(self) -> Iterator[Row]:
+        """Every row, by ordinal, a few thousand at a time."""
+        last = -1
+        while rows := self._rows(f"SELECT {_COLUMNS} FROM pictures WHERE ordinal > ? ORDER BY ordinal LIMIT 2000", [last]):
+            yield from rows
+            last = rows[-1].ordinal
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _rows(self, statement: str, parameters: Sequence[Any]) -> list[Row]:
+        if not self._checked:
+            self._file.check()
+            self._checked = True
+        return [
+            Row(o, decode_text(k), c, None if p is None else decode_text(p), w, h, f, json.loads(m))
+            for o, k, c, p, w, h, f, m in self._query(statement, parameters)
+        ]
+
+    def _query(self, statement: str, parameters: Sequence[Any]) -> list[Any]:
+        try:
+            with self._lock:
+                return self._database.execute(statement, parameters).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise damaged(self._file.path, str(error)) from None

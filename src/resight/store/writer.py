@@ -1,0 +1,193 @@
+"""The one writer of an index. What ``commit`` has returned from survives a crash at any later instant.
+
+A commit writes new files under names that nothing refers to yet, syncs them, and then replaces the manifest in one
+rename. A crash before the rename leaves the last commit, one after it the new one; files that no manifest names are
+swept by the next writer.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import IndexMissingError, StoreError, UsageError
+from ..options import StoreOptions
+from ..postings import count
+from ..types import UInt32
+from ..vocabulary import Vocabulary
+from . import manifest as manifests
+from .disk import Disk
+from .entry import Entry
+from .lock import WriterLock
+from .manifest import FileRecord, Manifest, SegmentRecord
+from .merge import choose, merge
+from .segment import FOLDER, Dead, Segment, write, write_dead
+from .snapshot import VOCABULARY, Snapshot
+
+
+def create(folder: Path, vocabulary: Vocabulary, settings: dict[str, Any], *, disk: Disk | None = None) -> None:
+    """Make an empty index."""
+    disk = disk or Disk()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if (folder / manifests.NAME).exists():
+            raise IndexMissingError(f"there is already an index at {folder}; open it, or choose another place")
+        if not folder.is_dir() or {p.name for p in folder.iterdir()} - _LEFT_BY_CREATE:
+            raise IndexMissingError(f"{folder} exists and is not an index; choose another place")
+    disk.make_folder(folder / FOLDER)
+    lock = WriterLock(folder)
+    lock.take()
+    try:
+        data = vocabulary.to_bytes()
+        disk.write(folder / VOCABULARY, data)
+        disk.sync(folder / VOCABULARY)
+        record = FileRecord(VOCABULARY, len(data), zlib.crc32(data))
+        manifests.write(folder, Manifest(0, settings, record, vocabulary.fingerprint), disk)
+        disk.sync(folder.absolute().parent)
+    finally:
+        lock.release()
+
+
+# What an interrupted ``create`` may leave: it can simply be repeated.
+_LEFT_BY_CREATE = {FOLDER, VOCABULARY, "writer.lock", f"{manifests.NAME}.new"}
+
+
+class Writer:
+    """Adds, removes, commits and merges. Holds the lock until ``close``; changes not committed by then are dropped."""
+
+    def __init__(self, folder: Path, *, options: StoreOptions | None = None, disk: Disk | None = None) -> None:
+        self.folder, self._options, self._disk = folder, options or StoreOptions(), disk or Disk()
+        manifests.read(folder)  # a missing or damaged index is said so before it is locked
+        self._lock = WriterLock(folder)
+        self._lock.take()
+        try:
+            self._base = Snapshot(folder, manifests.read(folder))
+            self._words = self._base.vocabulary.words
+            self._sweep()
+        except BaseException:
+            self._lock.release()
+            raise
+        self._added: dict[str, Entry] = {}
+        self._removed: dict[str, set[int]] = {}  # segment name → ordinals
+        self._interrupted = False
+
+    @property
+    def manifest(self) -> Manifest:
+        return self._base.manifest
+
+    @property
+    def pending(self) -> int:
+        """Pictures added since the last commit."""
+        return len(self._added)
+
+    def content_of(self, key: str) -> bytes | None:
+        """The content hash stored under a key, counting what is not committed yet."""
+        if key in self._added:
+            return self._added[key].content
+        located = self._base.locate(key)
+        if located is None or located[1].ordinal in self._removed.get(located[0].record.name, ()):
+            return None
+        return located[1].content
+
+    def add(self, entry: Entry) -> None:
+        """Add a picture, or replace the one with the same key."""
+        if len(entry.words) and int(entry.words.word.max()) >= self._words:
+            raise UsageError(f"{entry.key!r} has a word beyond this index's {self._words}; quantise it with its vocabulary")
+        self.remove(entry.key)
+        self._added[entry.key] = entry
+
+    def remove(self, key: str) -> bool:
+        """Remove a picture; False if there was none."""
+        if self._added.pop(key, None):
+            return True
+        located = self._base.locate(key)
+        if located is None:
+            return False
+        removed = self._removed.setdefault(located[0].record.name, set())
+        fresh = located[1].ordinal not in removed
+        removed.add(located[1].ordinal)
+        return fresh
+
+    def commit(self) -> bool:
+        """Make all changes since the last commit durable and visible at once; False if there were none."""
+        if self._interrupted:
+            raise StoreError(f"a commit to {self.folder} failed half-way; open the index again (what was committed is safe)")
+        if not self._added and not any(self._removed.values()):
+            return False
+        self._interrupted = True
+        number = self.manifest.commit + 1
+        records = [record for segment in self._base.segments if (record := self._without_removed(segment, number))]
+        if self._added:
+            entries = list(self._added.values())
+            records.append(write(self.folder, f"{number:08d}", entries, words=self._words, disk=self._disk))
+        self._replace(records)
+        self._added.clear()
+        self._removed.clear()
+        while few := choose(self._base.segments, factor=self._options.merge_factor):
+            self._merge(few)
+        self._interrupted = False
+        return True
+
+    def merge(self) -> None:
+        """Commit, then make one segment of all, without the dead."""
+        self.commit()
+        if len(self._base.segments) > 1 or any(s.record.dead_pictures for s in self._base.segments):
+            self._merge(self._base.segments)
+
+    def close(self) -> None:
+        self._base.close()
+        self._lock.release()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _without_removed(self, segment: Segment, number: int) -> SegmentRecord | None:
+        """The segment's record after the pending removals; None if nothing of it lives."""
+        removed = self._removed.get(segment.record.name)
+        if not removed:
+            return segment.record
+        ordinals: UInt32 = np.union1d(segment.dead.ordinals, np.array(sorted(removed))).astype(np.uint32)
+        if len(ordinals) == segment.record.pictures:
+            return None
+        chosen = np.zeros(segment.record.pictures, np.bool_)
+        chosen[ordinals] = True
+        df, _, length, _ = count(segment.lists(None), chosen)
+        name = f"dead-{number:08d}.npz"
+        file = write_dead(self.folder, segment.record.name, name, Dead(ordinals, df), self._disk)
+        return replace(segment.record, dead=file, dead_pictures=len(ordinals), dead_features=int(length.sum()))
+
+    def _merge(self, segments: list[Segment]) -> None:
+        living = [s for s in segments if s.record.dead_pictures < s.record.pictures]
+        name = f"{self.manifest.commit + 1:08d}"
+        merged = merge(self.folder, name, living, self._disk)
+        merging = {segment.record.name for segment in segments}
+        records = [s.record for s in self._base.segments]
+        place = next(i for i, record in enumerate(records) if record.name in merging)
+        kept = [record for record in records if record.name not in merging]
+        self._replace([*kept[:place], merged, *kept[place:]])
+
+    def _replace(self, records: list[SegmentRecord]) -> None:
+        manifests.write(self.folder, self.manifest.next(tuple(records)), self._disk)
+        old = self._base
+        self._base = Snapshot(self.folder, manifests.read(self.folder))
+        old.close()
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove what the manifest does not name: leftovers of a crash, merged segments, old removals."""
+        for path in (self.folder / FOLDER).iterdir():
+            record = next((s for s in self.manifest.segments if s.name == path.name), None)
+            if record is None:
+                self._disk.remove(path)
+                continue
+            named = {*record.files, record.sums.name, record.dead.name if record.dead else ""}
+            for file in path.iterdir():
+                if file.name not in named:
+                    self._disk.remove(file)
+        self._disk.remove(self.folder / f"{manifests.NAME}.new")

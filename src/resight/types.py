@@ -1,0 +1,104 @@
+"""The values that travel between stages. Shapes, units and the pixel convention are stated here and only here.
+
+Pixel convention: x grows to the right, y downwards, and the centre of the top-left pixel is (0, 0). All positions
+and scales are in pixels of the *full-size, upright* picture (after EXIF orientation), whatever size it was analysed at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes = npt.NDArray[np.uint8]
+Float32 = npt.NDArray[np.float32]
+Float64 = npt.NDArray[np.float64]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+UInt32 = npt.NDArray[np.uint32]
+UInt64 = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A decoded grey picture, reduced to the analysis size.
+
+    ``width`` and ``height`` are those of the full-size upright picture; ``pixels`` may be smaller.
+    """
+
+    pixels: Bytes  # (rows, columns)
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """An axis-parallel box in full-size pixels: left, top, width, height."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def contains(self, xy: Float32) -> npt.NDArray[np.bool_]:
+        """Which of the points (n, 2) lie inside, borders included."""
+        left, top = xy[:, 0] >= self.x, xy[:, 1] >= self.y
+        return left & top & (xy[:, 0] <= self.x + self.width) & (xy[:, 1] <= self.y + self.height)
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The local features of one picture, strongest first."""
+
+    xy: Float32  # (n, 2) positions
+    scale: Float32  # (n,) radius of the detected blob
+    angle: Float32  # (n,) dominant gradient direction in radians, [0, 2π), from +x towards +y
+    descriptors: Bytes | Float32  # (n, d); SIFT kinds are bytes: round(512 · unit vector), so that dot products are exact
+    width: int  # of the full-size upright picture
+    height: int
+
+    def __len__(self) -> int:
+        return len(self.xy)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Features after quantisation: one row for each (feature, word) pair, in feature order.
+
+    With single assignment row i is feature i; with multiple assignment a feature owns several rows.
+    """
+
+    feature: Int32  # (m,) which feature
+    word: Int32  # (m,) visual word
+    signature: UInt64  # (m,) 64-bit Hamming signature of the feature within that word's cell
+
+    def __len__(self) -> int:
+        return len(self.word)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One picture found. ``inliers``, ``transform`` and ``region`` are None where geometry was not verified."""
+
+    key: str
+    score: float
+    path: str | None = None  # where the picture was read from, if it came from a file
+    inliers: int | None = None  # matches that agree on one affine map
+    transform: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None  # query → this picture
+    region: Region | None = None  # box around the agreeing matches in this picture
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Hits, best first, and what the query was."""
+
+    hits: tuple[Hit, ...]
+    query_features: int  # features used, after the region was applied
+    width: int  # of the query picture
+    height: int
+
+    def __len__(self) -> int:
+        return len(self.hits)

@@ -1,0 +1,7 @@
+"""Descriptors → words: train, assign, Hamming signatures; ``ready/`` holds the vocabulary shipped in the wheel."""
+
+from .assign import Assigner
+from .train import sample, train
+from .vocabulary import Vocabulary
+
+__all__ = ["Assigner", "Vocabulary", "sample", "train"]
