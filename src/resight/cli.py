@@ -1,6 +1,6 @@
 """The command line: thin commands over the Python interface.
 
-Exit codes: 0 all well; 1 nothing found, or some pictures or keys failed (they are named); 2 wrong usage; 3 index damaged.
+Exit codes: 0 all well; 1 nothing found, or some pictures or keys failed (named); 2 wrong usage; 3 index damaged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from .index import Index
     from .recipes import Recipe
     from .types import Hit, SearchResult
 
@@ -50,9 +49,13 @@ T = TypeVar("T")
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="STAGE.OPTION=VALUE", help="Change one option of a stage; repeatable. See docs/CLI.md."),
+    typer.Option(
+        "--set", metavar="STAGE.OPTION=VALUE", help="Change one option of a stage; repeatable. See docs/CLI.md."
+    ),
 ]
-Processes = Annotated[int | None, typer.Option("--processes", min=1, help="Worker processes; default: one per processor.")]
+Processes = Annotated[
+    int | None, typer.Option("--processes", min=1, help="Worker processes; default: one per processor.")
+]
 NAMES_SHOWN = 20  # skipped pictures named in text output; JSON names all
 
 
@@ -96,9 +99,15 @@ def _top(version: Annotated[bool, typer.Option("--version", help="Print the vers
 @command
 def index(
     pictures: Annotated[list[Path], typer.Argument(help="Folders (searched through) and picture files.")],
-    into: Annotated[Path | None, typer.Option(help="The index; made if missing. Default: $RESIGHT_INDEX or your data folder.")] = None,
-    relative_to: Annotated[Path | None, typer.Option(help="Use paths relative to this folder as keys, not absolute ones.")] = None,
-    vocabulary: Annotated[Path | None, typer.Option(help="A vocabulary made by `resight train`, for a new index.")] = None,
+    into: Annotated[
+        Path | None, typer.Option(help="The index; made if missing. Default: $RESIGHT_INDEX or your data folder.")
+    ] = None,
+    relative_to: Annotated[
+        Path | None, typer.Option(help="Use paths relative to this folder as keys, not absolute ones.")
+    ] = None,
+    vocabulary: Annotated[
+        Path | None, typer.Option(help="A vocabulary made by `resight train`, for a new index.")
+    ] = None,
     processes: Processes = None,
     settings: Set = None,
     as_json: AsJson = False,
@@ -117,7 +126,11 @@ def index(
     total = sum(1 for _ in find_pictures(roots))
     started = time.monotonic()
     exists = (place / "manifest").exists()
-    opened = Index.open(place, features=features, vocabulary=own) if exists else Index.create(place, features=features, vocabulary=own)
+    opened = (
+        Index.open(place, features=features, vocabulary=own)
+        if exists
+        else Index.create(place, features=features, vocabulary=own)
+    )
     added = updated = unchanged = 0
     skipped: list[tuple[str, str]] = []
     with opened as target, stoppable() as stop:
@@ -147,7 +160,9 @@ def index(
         say_json(summary)
     else:
         rate = f", {(added + updated) / seconds:.1f} pictures/s" if added + updated else ""
-        typer.echo(f"{added} added, {updated} updated, {unchanged} unchanged, {len(skipped)} skipped in {seconds:.1f} s{rate}")
+        typer.echo(
+            f"{added} added, {updated} updated, {unchanged} unchanged, {len(skipped)} skipped in {seconds:.1f} s{rate}"
+        )
         typer.echo(f"{printable(str(place))} holds {now} pictures")
     for _, reason in skipped[:NAMES_SHOWN]:
         typer.echo(f"skipped {printable(reason)}", err=True)
@@ -162,9 +177,13 @@ def index(
 
 @command
 def search(
-    queries: Annotated[list[Path], typer.Argument(metavar="[INDEX] QUERY...", help="Query pictures; first, optionally, the index.")],
+    queries: Annotated[
+        list[Path], typer.Argument(metavar="[INDEX] QUERY...", help="Query pictures; first, optionally, the index.")
+    ],
     top: Annotated[int, typer.Option(min=1, help="Results for each query.")] = 10,
-    region: Annotated[str | None, typer.Option(metavar="X,Y,W,H", help="Search with this part of the query, in pixels.")] = None,
+    region: Annotated[
+        str | None, typer.Option(metavar="X,Y,W,H", help="Search with this part of the query, in pixels.")
+    ] = None,
     recipe: Annotated[str | None, typer.Option(help="How to search; see `resight info`.")] = None,
     settings: Set = None,
     as_json: AsJson = False,
@@ -257,7 +276,10 @@ def check(
         say_json({"index": str(folder), "pictures": report.pictures, "features": report.features, "size": report.size,
                   "problems": list(report.problems)})  # fmt: skip
     elif not report.problems:
-        typer.echo(f"{printable(str(folder))} is sound: {report.pictures} pictures, {report.features} features, {report.size} bytes")
+        typer.echo(
+            f"{printable(str(folder))} is sound: {report.pictures} pictures, {report.features} features, "
+            f"{report.size} bytes"
+        )
     for problem in report.problems:
         typer.echo(printable(problem), err=True)
     return 3 if report.problems else 0
@@ -294,7 +316,8 @@ def train(
     from .analyse import DescriberPlan, Job
     from .engine import processors, run
     from .images import find_pictures
-    from .vocabulary import sample, train as train_vocabulary
+    from .vocabulary import sample
+    from .vocabulary import train as train_vocabulary
 
     changed = parse_settings(settings, FeatureOptions, ImageOptions, VocabularyOptions)
     if words is not None:
@@ -324,7 +347,10 @@ def train(
     if as_json:
         say_json(facts)
     else:
-        typer.echo(f"{printable(str(out))}: {vocabulary.words} words from {len(rows)} descriptors of {total - len(skipped)} pictures")
+        typer.echo(
+            f"{printable(str(out))}: {vocabulary.words} words from {len(rows)} descriptors "
+            f"of {total - len(skipped)} pictures"
+        )
     for reason in skipped[:NAMES_SHOWN]:
         typer.echo(f"skipped {printable(reason)}", err=True)
     return 1 if skipped else 0
@@ -358,7 +384,9 @@ def parse_settings(settings: list[str] | None, *kinds: type[Options]) -> dict[ty
         name, equals, value = setting.partition("=")
         stage, _, option = name.partition(".")
         if stage not in by_stage or not equals:
-            raise OptionError(f"cannot read {setting!r}; write STAGE.OPTION=VALUE with one of the stages {', '.join(by_stage)}")
+            raise OptionError(
+                f"cannot read {setting!r}; write STAGE.OPTION=VALUE with one of the stages {', '.join(by_stage)}"
+            )
         parsed[by_stage[stage]][option] = parse_value(by_stage[stage], option, value)
     return parsed
 
@@ -412,7 +440,13 @@ def show_result(query: str, result: SearchResult) -> None:
     if not result.hits:
         return
     table = Table(box=None, pad_edge=False)
-    for title, side in (("rank", "right"), ("score", "right"), ("inliers", "right"), ("where (x,y,w,h)", "left"), ("picture", "left")):
+    for title, side in (
+        ("rank", "right"),
+        ("score", "right"),
+        ("inliers", "right"),
+        ("where (x,y,w,h)", "left"),
+        ("picture", "left"),
+    ):
         table.add_column(title, justify=side, overflow="fold")  # type: ignore[arg-type]
     for rank, hit in enumerate(result.hits, 1):
         inliers = "" if hit.inliers is None else str(hit.inliers)

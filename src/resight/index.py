@@ -18,7 +18,8 @@ from .engine import run
 from .errors import UsageError, VocabularyError
 from .features import extract
 from .options import FeatureOptions, ImageOptions, StoreOptions, from_dict, to_dict
-from .recipes import DEFAULT, Recipe, recipe as named_recipe
+from .recipes import DEFAULT, Recipe
+from .recipes import recipe as named_recipe
 from .search import search
 from .store import Entry, Manifest, Row, Snapshot, Writer, create, index_size, open_snapshot
 from .store.snapshot import VOCABULARY
@@ -80,7 +81,9 @@ class Index:
         return cls(path)
 
     @classmethod
-    def open(cls, path: str | Path, *, features: FeatureOptions | None = None, vocabulary: Vocabulary | None = None) -> Index:
+    def open(
+        cls, path: str | Path, *, features: FeatureOptions | None = None, vocabulary: Vocabulary | None = None
+    ) -> Index:
         """An existing index. Features or a vocabulary given here must be those it was made with."""
         index = cls(path)
         try:
@@ -98,7 +101,9 @@ class Index:
                 "leave the vocabulary out, or make a new index"
             )
         if features and features != self.features:
-            raise UsageError(f"{self.path} was made with {self.features}, not {features}; make a new index for other options")
+            raise UsageError(
+                f"{self.path} was made with {self.features}, not {features}; make a new index for other options"
+            )
 
     # What it holds
 
@@ -208,7 +213,9 @@ class Index:
     def __enter__(self) -> Index:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         try:
             if kind is None:
                 self.commit()

@@ -176,4 +176,3 @@ def fingerprint(*options: Options | dict[str, Any]) -> str:
     """A short name for these values: equal options have equal fingerprints, on any machine."""
     plain = [o if isinstance(o, dict) else {o.stage: to_dict(o)} for o in options]
     return hashlib.blake2b(json.dumps(plain, sort_keys=True).encode(), digest_size=8).hexdigest()
-

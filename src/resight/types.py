@@ -55,7 +55,9 @@ class Features:
     xy: Float32  # (n, 2) positions
     scale: Float32  # (n,) radius of the detected blob
     angle: Float32  # (n,) dominant gradient direction in radians, [0, 2π), from +x towards +y
-    descriptors: Bytes | Float32  # (n, d); SIFT kinds are bytes: round(512 · unit vector), so that dot products are exact
+    descriptors: (
+        Bytes | Float32
+    )  # (n, d); SIFT kinds are bytes: round(512 · unit vector), so that dot products are exact
     width: int  # of the full-size upright picture
     height: int
 

@@ -16,9 +16,9 @@ GRID = 512.0
 
 def extract(picture: Picture, options: FeatureOptions, region: Region | None) -> Features:
     """SIFT on the reduced picture, positions and scales in full-size pixels, strongest first."""
-    # OpenCV computes descriptors only for the keypoints it retains, so the cap is left to it, unless a region decides first.
+    # OpenCV describes only the keypoints it retains, so the cap is left to it, unless a region decides first.
     cap = 0 if region else options.max_features
-    sift = cv2.SIFT_create(nfeatures=cap, contrastThreshold=options.contrast)
+    sift = cv2.SIFT.create(nfeatures=cap, contrastThreshold=options.contrast)
     keypoints, sift_descriptors = sift.detectAndCompute(picture.pixels, None)
     rows, columns = picture.pixels.shape
     if not keypoints:
@@ -34,7 +34,7 @@ def extract(picture: Picture, options: FeatureOptions, region: Region | None) ->
         xy=xy[chosen],
         scale=values[chosen, 2] / 2 * ratio.mean(),
         angle=np.deg2rad(values[chosen, 3]) % np.float32(2 * np.pi),
-        descriptors=root_sift(sift_descriptors[chosen]),
+        descriptors=root_sift(sift_descriptors[chosen].astype(np.float32, copy=False)),
         width=picture.width,
         height=picture.height,
     )
@@ -42,8 +42,9 @@ def extract(picture: Picture, options: FeatureOptions, region: Region | None) ->
 
 def root_sift(descriptors: Float32) -> Bytes:
     """RootSIFT on the byte grid: L1-normalise, element-wise square root (LEARN-14 §4.1), times GRID."""
-    total = np.maximum(descriptors.sum(axis=1, keepdims=True), 1e-12)
-    return np.minimum(np.rint(np.sqrt(descriptors / total) * GRID), 255).astype(np.uint8)
+    total: Float32 = np.maximum(descriptors.sum(axis=1, keepdims=True), 1e-12)
+    grid: Float32 = np.rint(np.sqrt(descriptors / total) * GRID)
+    return np.minimum(grid, 255).astype(np.uint8)
 
 
 def _empty(picture: Picture) -> Features:

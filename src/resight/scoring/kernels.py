@@ -16,14 +16,16 @@ from numba.extending import intrinsic
 from ..types import Float32, Float64, Int32, Int64, UInt32, UInt64
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def popcount(typing_context: Any, value: Any) -> Any:
+def _popcount(typing_context: Any, value: Any) -> Any:
     """Number of set bits of a 64-bit integer: one machine instruction."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return types.uint64(types.uint64), generate
+
+
+popcount: Any = intrinsic(_popcount)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -92,7 +94,13 @@ def scan_product(word: Int32, value: Float32, offsets: Int64, list_image: UInt32
 
 @numba.njit(cache=True, nogil=True)
 def scan_minimum(
-    word: Int32, value: Float32, idf: Float32, inverse_norm: Float32, offsets: Int64, list_image: UInt32, scores: Float32
+    word: Int32,
+    value: Float32,
+    idf: Float32,
+    inverse_norm: Float32,
+    offsets: Int64,
+    list_image: UInt32,
+    scores: Float32,
 ) -> None:
     """scores[image] += min(value, tf · idf / norm) for every picture that has the word."""
     for row in range(len(word)):

@@ -12,9 +12,10 @@ def best(scores: Float32, count: int) -> Int64:
 
     Ties are kept so that the caller, who knows the pictures' keys, can settle them the same way every time.
     """
-    positive = np.flatnonzero(scores > 0)
+    positive: Int64 = np.flatnonzero(scores > 0)
     if len(positive) <= count:
         return positive
     values = scores[positive]
     least = np.partition(values, len(values) - count)[len(values) - count]
-    return positive[values >= least]
+    chosen: Int64 = positive[values >= least]
+    return chosen

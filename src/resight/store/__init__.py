@@ -8,4 +8,16 @@ from .snapshot import Snapshot, open_snapshot
 from .table import Row
 from .writer import Writer, create
 
-__all__ = ["CheckReport", "Disk", "Entry", "Manifest", "Row", "Snapshot", "Writer", "check", "create", "index_size", "open_snapshot"]
+__all__ = [
+    "CheckReport",
+    "Disk",
+    "Entry",
+    "Manifest",
+    "Row",
+    "Snapshot",
+    "Writer",
+    "check",
+    "create",
+    "index_size",
+    "open_snapshot",
+]

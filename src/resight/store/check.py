@@ -102,7 +102,9 @@ def _count_problems(segment: Segment, record: SegmentRecord, keys: set[bytes]) -
     if living & keys:
         yield f"{len(living & keys)} keys are alive in another segment too"
     keys |= living
-    with closing(sqlite3.connect(f"{(segment.folder / 'pictures.db').absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+    with closing(
+        sqlite3.connect(f"{(segment.folder / 'pictures.db').absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+    ) as db:
         verdict = db.execute("PRAGMA integrity_check").fetchall()
     if verdict != [("ok",)]:
         yield f"SQLite says {verdict[0][0]}"

@@ -34,7 +34,7 @@ def block_count(size: int) -> int:
 def block_sums(data: Bytes) -> UInt32:
     """The CRC-32 of each block."""
     starts = range(0, len(data), BLOCK)
-    return np.array([zlib.crc32(data[start : start + BLOCK]) for start in starts], dtype=np.uint32)
+    return np.array([zlib.crc32(data[start : start + BLOCK].data) for start in starts], dtype=np.uint32)
 
 
 def map_bytes(path: Path) -> Bytes:
@@ -62,7 +62,7 @@ class CheckedFile:
         """Raise IndexDamagedError unless these blocks hold what was written."""
         stop = len(self._sums) if last_block is None else last_block + 1
         for block in first_block + np.flatnonzero(self._unchecked[first_block:stop]):
-            if zlib.crc32(self.bytes[block * BLOCK : (block + 1) * BLOCK]) != self._sums[block]:
+            if zlib.crc32(self.bytes[block * BLOCK : (block + 1) * BLOCK].data) != self._sums[block]:
                 raise damaged(self.path, f"wrong checksum in bytes {block * BLOCK} to {(block + 1) * BLOCK - 1}")
             if self._unchecked[block]:  # another thread may have been here
                 self._unchecked[block] = False

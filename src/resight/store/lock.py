@@ -25,7 +25,7 @@ class WriterLock:
         except OSError:
             os.close(handle)
             raise IndexLockedError(
-                f"another process is writing to {self._path.parent}; wait until it has finished (searching is possible meanwhile)"
+                f"another process is writing to {self._path.parent}; wait until it has finished (searching goes on)"
             ) from None
         self._handle = handle
 

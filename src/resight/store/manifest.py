@@ -81,7 +81,9 @@ def read(folder: Path) -> Manifest:
     try:
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise IndexMissingError(f"there is no index at {folder}; make one with `resight index PICTURES --into {folder}`") from None
+        raise IndexMissingError(
+            f"there is no index at {folder}; make one with `resight index PICTURES --into {folder}`"
+        ) from None
     except OSError as error:
         raise damaged(path, error.strerror or "cannot be read") from None
     head, _, body = data.partition(b"\n")
@@ -89,7 +91,9 @@ def read(folder: Path) -> Manifest:
     if len(words) != 3 or words[0] != MAGIC.encode() or not words[1].isdigit():
         raise damaged(path, "not an index manifest")
     if int(words[1]) > FORMAT:
-        raise IndexDamagedError(f"{path} has format {int(words[1])}, this version reads up to {FORMAT}; upgrade resight")
+        raise IndexDamagedError(
+            f"{path} has format {int(words[1])}, this version reads up to {FORMAT}; upgrade resight"
+        )
     if words[2] != f"{zlib.crc32(body):08x}".encode():
         raise damaged(path, "wrong checksum")
     return _from_json(json.loads(body))

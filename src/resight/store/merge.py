@@ -46,7 +46,9 @@ def merge(folder: Path, name: str, segments: Sequence[Segment], disk: Disk) -> S
         renumberings.append(renumbering)
         pictures += living
     sources = [segment.all_lists() for segment in segments]
-    counts: Int64 = np.sum([_living_counts(s.offsets, s.image, r) for s, r in zip(sources, renumberings, strict=True)], axis=0)
+    counts: Int64 = np.sum(
+        [_living_counts(s.offsets, s.image, r) for s, r in zip(sources, renumberings, strict=True)], axis=0
+    )
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     arrays = [disk.create_array(temporary / file, kind=kind, rows=int(offsets[-1])) for file, kind in LISTS.items()]
     target = Lists(offsets, *arrays)

@@ -48,7 +48,8 @@ def write(folder: Path, name: str, entries: Sequence[Entry], *, words: int, disk
     """Store these entries as segment ``name``: on disk, synced, under its final name; not yet in any manifest."""
     temporary = start_folder(folder, name, disk)
     lists = build([(e.words, e.geometry) for e in entries], words=words)
-    for file, array in zip(LISTS, (lists.image, lists.signature, lists.geometry), strict=True):
+    arrays: tuple[npt.NDArray[Any], ...] = (lists.image, lists.signature, lists.geometry)
+    for file, array in zip(LISTS, arrays, strict=True):
         disk.save_array(temporary / file, array)
     rows = (table.Row.of(ordinal, entry) for ordinal, entry in enumerate(entries))
     return finish_folder(folder, name, lists, pictures=len(entries), rows=rows, disk=disk)

@@ -88,7 +88,9 @@ class Table:
     def all(self) -> Iterator[Row]:
         """Every row, by ordinal, a few thousand at a time."""
         last = -1
-        while rows := self._rows(f"SELECT {_COLUMNS} FROM pictures WHERE ordinal > ? ORDER BY ordinal LIMIT 2000", [last]):
+        while rows := self._rows(
+            f"SELECT {_COLUMNS} FROM pictures WHERE ordinal > ? ORDER BY ordinal LIMIT 2000", [last]
+        ):
             yield from rows
             last = rows[-1].ordinal
 

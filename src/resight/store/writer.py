@@ -95,7 +95,9 @@ class Writer:
     def add(self, entry: Entry) -> None:
         """Add a picture, or replace the one with the same key."""
         if len(entry.words) and int(entry.words.word.max()) >= self._words:
-            raise UsageError(f"{entry.key!r} has a word beyond this index's {self._words}; quantise it with its vocabulary")
+            raise UsageError(
+                f"{entry.key!r} has a word beyond this index's {self._words}; quantise it with its vocabulary"
+            )
         self.remove(entry.key)
         self._added[entry.key] = entry
 
@@ -114,7 +116,9 @@ class Writer:
     def commit(self) -> bool:
         """Make all changes since the last commit durable and visible at once; False if there were none."""
         if self._interrupted:
-            raise StoreError(f"a commit to {self.folder} failed half-way; open the index again (what was committed is safe)")
+            raise StoreError(
+                f"a commit to {self.folder} failed half-way; open the index again (what was committed is safe)"
+            )
         if not self._added and not any(self._removed.values()):
             return False
         self._interrupted = True

@@ -29,7 +29,7 @@ class Assigner:
         self._index = nearest_words_index(vocabulary.centroids, exact=exact)
 
     def assign(self, descriptors: Bytes | Float32, *, options: AssignOptions = SINGLE) -> Words:
-        """Each descriptor's nearest words: up to ``neighbours``, while within ``ratio`` of the nearest one's distance."""
+        """Each descriptor's nearest words: up to ``neighbours``, within ``ratio`` times the nearest one's distance."""
         vocabulary = self.vocabulary
         if descriptors.shape[1] != vocabulary.dimension or descriptors.dtype != vocabulary.centroids.dtype:
             raise VocabularyError(

@@ -84,7 +84,9 @@ def _k_means(values: Float32, options: VocabularyOptions) -> Float32:
 def _orthogonal_rows(dimension: int, seed: int) -> Float32:
     """The first 64 rows of a random orthogonal matrix; with fewer dimensions, rows are drawn from several matrices."""
     rng = np.random.default_rng(seed)
-    blocks = [np.linalg.qr(rng.standard_normal((dimension, dimension)))[0].T for _ in range(-(-SIGNATURE_BITS // dimension))]
+    blocks = [
+        np.linalg.qr(rng.standard_normal((dimension, dimension)))[0].T for _ in range(-(-SIGNATURE_BITS // dimension))
+    ]
     return np.concatenate(blocks)[:SIGNATURE_BITS].astype(np.float32)
 
 

@@ -1,4 +1,4 @@
-"""A trained vocabulary: centroids, and what turns a descriptor into a Hamming signature. Saved as one .npz, no pickle."""
+"""A trained vocabulary: centroids, and what turns a descriptor into a Hamming signature. Saved as one .npz file."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ class Vocabulary:
                     description=json.loads(arrays["description"].tobytes()),
                 )
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise VocabularyError(f"{name} is not a resight vocabulary ({error}); make one with `resight train`") from None
+            raise VocabularyError(
+                f"{name} is not a resight vocabulary ({error}); make one with `resight train`"
+            ) from None
         k, d = vocabulary.centroids.shape
         if vocabulary.projection.shape != (SIGNATURE_BITS, d) or vocabulary.medians.shape != (k, SIGNATURE_BITS):
             raise VocabularyError(f"{name} has arrays that do not fit together; make it again with `resight train`")
@@ -81,7 +83,9 @@ class Vocabulary:
         try:
             data = path.read_bytes()
         except OSError as error:
-            raise VocabularyError(f"cannot read vocabulary {path}: {error.strerror}; give a file `resight train` made") from None
+            raise VocabularyError(
+                f"cannot read vocabulary {path}: {error.strerror}; give a file `resight train` made"
+            ) from None
         return cls.from_bytes(data, name=str(path))
 
     @classmethod
