@@ -23,6 +23,8 @@ def _core_type() -> str | None:
 
 def load() -> Any:
     """The faiss module, with fast kernels."""
+    # Threads that wait must not spin: on a busy machine two spinning threads are slower than one.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     core = _core_type()
     if core:
         os.environ.setdefault("OPENBLAS_CORETYPE", core)

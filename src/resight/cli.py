@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -50,7 +51,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object inst
 Set = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="STAGE.OPTION=VALUE", help="Change one option of a stage; repeatable. See docs/CLI.md."
+        "--set", metavar="STAGE.OPTION=VALUE", help="Change one option of a stage; repeatable. See docs/OPTIONS.md."
     ),
 ]
 Processes = Annotated[
@@ -184,12 +185,13 @@ def search(
     region: Annotated[
         str | None, typer.Option(metavar="X,Y,W,H", help="Search with this part of the query, in pixels.")
     ] = None,
-    recipe: Annotated[str | None, typer.Option(help="How to search; see `resight info`.")] = None,
+    recipe: Annotated[str | None, typer.Option(help="How to search; see docs/OPTIONS.md.")] = None,
     settings: Set = None,
     as_json: AsJson = False,
 ) -> int:
     """Find pictures that show the same thing as a query picture."""
     from .index import Index
+    from .warm import warm
 
     place, pictures = split_index([str(q) for q in queries])
     if not pictures:
@@ -198,6 +200,8 @@ def search(
     results: list[dict[str, Any]] = []
     complete = True
     with Index.open(place) as target:
+        with patience("compiling the search kernels for this machine, this once …"):
+            warm()
         for query in pictures:
             try:
                 result = target.search(Path(query), top=top, region=box, recipe=chosen)
@@ -219,7 +223,7 @@ def search(
 
 @command
 def info(
-    place: Annotated[Path | None, typer.Argument(metavar="[INDEX]", help="The index.")] = None, as_json: AsJson = False
+    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None, as_json: AsJson = False
 ) -> int:
     """Say what an index holds and how it was made."""
     from .index import Index
@@ -265,7 +269,7 @@ def remove(
 
 @command
 def check(
-    place: Annotated[Path | None, typer.Argument(metavar="[INDEX]", help="The index.")] = None, as_json: AsJson = False
+    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None, as_json: AsJson = False
 ) -> int:
     """Read every byte of an index and compare it with what was written."""
     from .store import check as check_index
@@ -287,7 +291,7 @@ def check(
 
 @command
 def merge(
-    place: Annotated[Path | None, typer.Argument(metavar="[INDEX]", help="The index.")] = None, as_json: AsJson = False
+    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None, as_json: AsJson = False
 ) -> int:
     """Rewrite an index as one segment, freeing the place of removed pictures."""
     from .index import Index
@@ -340,7 +344,8 @@ def train(
 
     rows = sample(descriptors(), size=options.sample, seed=options.seed)
     typer.echo(f"training {options.words} words on {len(rows)} descriptors …", err=True)
-    vocabulary = train_vocabulary(rows, options=options, source=f"{total - len(skipped)} pictures")
+    source = f"{total - len(skipped)} pictures of {', '.join(sorted({root.name for root in roots}))}"
+    vocabulary = train_vocabulary(rows, options=options, source=source, features=features)
     vocabulary.save(out)
     facts = {"vocabulary": str(out), "fingerprint": vocabulary.fingerprint, "words": vocabulary.words,
              "descriptors": len(rows), "pictures": total - len(skipped), "skipped": skipped}  # fmt: skip
@@ -483,6 +488,17 @@ def progress(items: Iterable[T], *, total: int, text: str) -> Iterator[T]:
         for item in items:
             yield item
             bar.advance(task)
+
+
+@contextmanager
+def patience(text: str, *, after: float = 1.5) -> Iterator[None]:
+    """Say on stderr what is being waited for, if it takes longer than ``after`` seconds."""
+    timer = threading.Timer(after, typer.echo, [text], {"err": True})
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class Stop:

@@ -57,9 +57,9 @@ class FeatureOptions(Options):
     # Pictures are reduced so that the longest side is at most this many pixels; they are never enlarged.
     max_side: int = option(1024, least=16, most=65535)
     # The strongest features by detector response are kept, at most this many.
-    max_features: int = option(1500, least=1, most=100_000)
+    max_features: int = option(2000, least=1, most=100_000)
     # Least contrast of a keypoint; lower finds more and weaker ones.
-    contrast: float = option(0.04, least=0.0, most=1.0)
+    contrast: float = option(0.02, least=0.0, most=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class AssignOptions(Options):
     stage: ClassVar[str] = "assign"
 
     # Nearest words considered for each query descriptor.
-    neighbours: int = option(3, least=1, most=100)
+    neighbours: int = option(5, least=1, most=100)
     # Words farther than this many times the nearest word's distance are dropped (BURST-09 §2.3: 1.2).
     ratio: float = option(1.2, least=1.0)
 
@@ -113,9 +113,11 @@ class VerifyOptions(Options):
     # The best this many pictures are verified; 0 turns verification off.
     shortlist: int = option(200, least=0)
     # A match agrees with a map that takes it within this share of the picture's longest side.
-    tolerance: float = option(0.015, least=0.0, most=1.0)
+    tolerance: float = option(0.01, least=0.0, most=1.0)
     # Fewer agreeing matches than this count as unverified.
-    min_inliers: int = option(5, least=3)
+    min_inliers: int = option(4, least=4)
+    # A picture counts as verified if random matches would agree as well at most this often.
+    false_alarms: float = option(0.01, least=1e-300)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,9 +165,9 @@ def to_dict(options: Options) -> dict[str, Any]:
 
 def parse_value(kind: type[Options], name: str, text: str) -> Any:
     """A command-line string as the type that the option wants."""
+    if name not in {f.name for f in fields(kind)}:
+        from_dict(kind, {name: text})  # raises, and lists the known ones
     hints = get_type_hints(kind)
-    if name not in hints:
-        from_dict(kind, {name: text})
     try:
         return hints[name](text)
     except ValueError:

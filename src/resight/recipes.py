@@ -31,7 +31,7 @@ DEFAULT = "verified"
 
 RECIPES: dict[str, Recipe] = {
     "verified": Recipe(
-        description="Hamming embedding, the best 200 checked by geometry; says where each match is (default)",
+        description="Hamming embedding, the best 200 checked by geometry; says where each match is",
         assign=AssignOptions(),
         scoring=ScoringOptions(),
         verify=VerifyOptions(),

@@ -34,7 +34,7 @@ class Candidate:
 
 def search(snapshot: Snapshot, assigner: Assigner, features: Features, *, top: int, recipe: Recipe) -> SearchResult:
     """The ``top`` pictures that best match the features."""
-    query = assigner.assign(features.descriptors, options=recipe.assign)
+    query = assigner.assign_query(features.descriptors, options=recipe.assign)
     candidates = shortlist(snapshot, query, max(top, recipe.verify.shortlist), recipe)
     if recipe.verify.shortlist:
         verify_all(snapshot, query, features, candidates[: recipe.verify.shortlist], recipe)
@@ -82,10 +82,10 @@ def verify_all(
 
 
 def _verify_one(candidate: Candidate, features: Features, feature: Int64, codes: object, recipe: Recipe) -> None:
-    longest = max(candidate.row.width, candidate.row.height)
-    found = Placed(*decode(codes, longest))  # type: ignore[arg-type]
+    size = candidate.row.width, candidate.row.height
+    found = Placed(*decode(codes, max(size)))  # type: ignore[arg-type]
     query = Placed(features.xy[feature], features.scale[feature], features.angle[feature])
-    candidate.verified = verify(query, found, longest=longest, options=recipe.verify)
+    candidate.verified = verify(query, found, size=size, options=recipe.verify)
     if candidate.verified:
         inside = found.xy[candidate.verified.inliers].astype(float)
         (left, top), (right, bottom) = inside.min(axis=0), inside.max(axis=0)

@@ -12,6 +12,8 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from typing import Any, TypeVar
 
+from ..errors import ResightError
+
 JobT = TypeVar("JobT")
 ResultT = TypeVar("ResultT")
 
@@ -46,13 +48,14 @@ def run(
     pool = _start(plan, processes)
     try:
         while True:
-            for job in islice(waiting, WINDOW * processes - len(under_way)):
-                under_way.append((job, pool.submit(_work, job)))
+            alone = bool(under_way) and under_way[0][1] is None  # suspects: nothing else may run beside them
+            for job in islice(waiting, 0 if alone else WINDOW * processes - len(under_way)):
+                under_way.append((job, _submit(pool, job)))
             if not under_way:
                 return
             job, future = under_way[0]
             try:
-                result = future.result() if future else pool.submit(_work, job).result()
+                result = (future or _submit(pool, job)).result()
             except BrokenProcessPool:
                 pool.shutdown(wait=False, cancel_futures=True)
                 pool = _start(plan, processes)
@@ -73,17 +76,41 @@ def _start(plan: Callable[[], Callable[[Any], Any]], processes: int) -> ProcessP
     return ProcessPoolExecutor(processes, mp_context=context, initializer=_become, initargs=(plan,))
 
 
+def _submit(pool: ProcessPoolExecutor, job: Any) -> Future[Any]:
+    try:
+        return pool.submit(_work, job)
+    except BrokenProcessPool as error:  # a worker died since the last result: this job's turn will tell
+        failed: Future[Any] = Future()
+        failed.set_exception(error)
+        return failed
+
+
 def _become(plan: Callable[[], Callable[[Any], Any]]) -> None:
     """Set a worker process up: one thread for each library, and Ctrl-C left to the parent."""
     global _worker  # noqa: PLW0603
     import cv2
+    from threadpoolctl import threadpool_limits
 
     from .._faiss import load
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     cv2.setNumThreads(1)
-    load().omp_set_num_threads(1)
-    _worker = plan()
+    load()  # before the limit, so that it holds for its threads too
+    threadpool_limits(1)
+    try:
+        _worker = plan()
+    except ResightError as error:  # raised again where a result is waited for; here it would look like a crash
+        _worker = _Failed(error)
+
+
+class _Failed:
+    """A worker that could not be set up: says why to every job."""
+
+    def __init__(self, error: ResightError) -> None:
+        self._error = error
+
+    def __call__(self, job: Any) -> Any:
+        raise self._error
 
 
 def _work(job: Any) -> Any:

@@ -18,7 +18,8 @@ def extract(picture: Picture, options: FeatureOptions, region: Region | None) ->
     """SIFT on the reduced picture, positions and scales in full-size pixels, strongest first."""
     # OpenCV describes only the keypoints it retains, so the cap is left to it, unless a region decides first.
     cap = 0 if region else options.max_features
-    sift = cv2.SIFT.create(nfeatures=cap, contrastThreshold=options.contrast)
+    # Without precise upscaling OpenCV places every keypoint a quarter of a pixel too far right and down.
+    sift = cv2.SIFT.create(nfeatures=cap, contrastThreshold=options.contrast, enable_precise_upscale=True)
     keypoints, sift_descriptors = sift.detectAndCompute(picture.pixels, None)
     rows, columns = picture.pixels.shape
     if not keypoints:
@@ -28,8 +29,8 @@ def extract(picture: Picture, options: FeatureOptions, region: Region | None) ->
     ratio = np.array([picture.width / columns, picture.height / rows], dtype=np.float32)
     xy = (values[:, :2] + 0.5) * ratio - 0.5
     chosen = np.flatnonzero(region.contains(xy)) if region else np.arange(len(values))
-    # OpenCV retains ties at the cap; a stable sort on its own deterministic order settles them.
-    chosen = chosen[np.argsort(-values[chosen, 4], kind="stable")[: options.max_features]]
+    # OpenCV retains ties at the cap, in an order that varies with it; place, size and angle settle them.
+    chosen = chosen[np.lexsort((*values[chosen, :4].T, -values[chosen, 4]))[: options.max_features]]
     return Features(
         xy=xy[chosen],
         scale=values[chosen, 2] / 2 * ratio.mean(),

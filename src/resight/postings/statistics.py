@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from .._numba import kernel
 from ..types import Int64, UInt32
 from .lists import Lists
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _count(
     offsets: Int64, image: UInt32, chosen: npt.NDArray[np.bool_], df: Int64, tf: Int64, length: Int64, squared: Int64
 ) -> None:

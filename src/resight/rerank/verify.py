@@ -7,17 +7,23 @@ are tried, in order, and the best ones refined: there is no random choice, and t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import lgamma, log
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from .._numba import kernel
 from ..options import VerifyOptions
 from ..types import Float32, Float64, Int64
 
 REFINED = 5  # proposals that are refined
 ROUNDS = 4  # refinements of each
-LARGEST_STRETCH = 10.0  # a map that stretches or shrinks more than this in any direction is no view of a scene
+LARGEST_STRETCH = 10.0  # a map that stretches one direction this much more than another is no view of a scene
+# A match agrees with a map only if its own turn and change of size do, within these bounds.
+TURN = np.pi / 6
+OCTAVES = 0.8
+# Random matches would pass the bound on turn this often.
+CHANCE_OF_TURN = 2 * TURN / (2 * np.pi)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +43,39 @@ class Verified:
     inliers: npt.NDArray[np.bool_]  # (m,)
 
 
-def verify(query: Placed, found: Placed, *, longest: int, options: VerifyOptions) -> Verified | None:
-    """The map that most matches agree with, or None if fewer than ``min_inliers`` do. ``longest`` is the picture's."""
+def verify(query: Placed, found: Placed, *, size: tuple[int, int], options: VerifyOptions) -> Verified | None:
+    """The map that most matches agree with, or None if so many could agree by chance. ``size`` is the picture's."""
     if len(query.xy) < options.min_inliers:
         return None
-    tolerance = options.tolerance * longest
+    tolerance = options.tolerance * max(size)
     transform, inliers = _best_affine(
-        query.xy.astype(np.float64), query.scale, query.angle,
-        found.xy.astype(np.float64), found.scale, found.angle, tolerance,
-    )  # fmt: skip
-    if inliers.sum() < options.min_inliers:
+        query.xy.astype(np.float64),
+        found.xy.astype(np.float64),
+        (found.angle - query.angle).astype(np.float64),
+        np.log2(found.scale / query.scale).astype(np.float64),
+        tolerance,
+    )
+    agreeing = int(inliers.sum())
+    chance = min(1.0, np.pi * tolerance**2 / (size[0] * size[1])) * CHANCE_OF_TURN
+    if agreeing < options.min_inliers or log_false_alarms(len(inliers), agreeing, chance) > np.log(
+        options.false_alarms
+    ):
         return None
     return Verified(transform, inliers)
+
+
+def log_false_alarms(matches: int, agreeing: int, chance: float) -> float:
+    """Logarithm of how many maps that ``agreeing`` matches support are expected among random matches.
+
+    An affine map is fixed by three matches; each other one agrees by chance with probability ``chance``. Summed over
+    all ways to choose the agreeing ones and the three: the a-contrario test of Moisan & Stival (2004).
+    """
+
+    def log_choose(n: int, k: int) -> float:
+        return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+    ways = log(matches) + log_choose(matches, agreeing) + log_choose(agreeing, 3)
+    return ways + (agreeing - 3) * log(max(chance, 1e-12))
 
 
 def one_to_one(query_feature: Int64, posting: Int64, distance: Int64) -> Int64:
@@ -60,19 +87,34 @@ def one_to_one(query_feature: Int64, posting: Int64, distance: Int64) -> Int64:
     return np.sort(order[first])
 
 
-@numba.njit(cache=True, nogil=True)
-def _mark(transform: Float64, a: Float64, b: Float64, tolerance: float, inliers: npt.NDArray[np.bool_]) -> int:
-    """Which points a are taken within tolerance of their partner b; how many."""
+@kernel
+def _mark(
+    transform: Float64,
+    a: Float64,
+    b: Float64,
+    turn: Float64,
+    octaves: Float64,
+    tolerance: float,
+    inliers: npt.NDArray[np.bool_],
+) -> int:
+    """Which points a are taken within tolerance of their partner b, turned and resized as their features are."""
     limit, found = tolerance * tolerance, 0
+    p, q, r, s = transform[0, 0], transform[0, 1], transform[1, 0], transform[1, 1]
+    turned = np.arctan2(r - q, p + s)
+    resized = 0.5 * np.log2(max(p * s - q * r, 1e-12))
     for i in range(len(a)):
-        dx = transform[0, 0] * a[i, 0] + transform[0, 1] * a[i, 1] + transform[0, 2] - b[i, 0]
-        dy = transform[1, 0] * a[i, 0] + transform[1, 1] * a[i, 1] + transform[1, 2] - b[i, 1]
-        inliers[i] = dx * dx + dy * dy <= limit
-        found += inliers[i]
+        inliers[i] = False
+        dx = p * a[i, 0] + q * a[i, 1] + transform[0, 2] - b[i, 0]
+        dy = r * a[i, 0] + s * a[i, 1] + transform[1, 2] - b[i, 1]
+        if dx * dx + dy * dy <= limit and abs(octaves[i] - resized) <= OCTAVES:
+            difference = abs(turn[i] - turned) % (2 * np.pi)
+            if min(difference, 2 * np.pi - difference) <= TURN:
+                inliers[i] = True
+                found += 1
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _fit(a: Float64, b: Float64, chosen: npt.NDArray[np.bool_], transform: Float64) -> bool:
     """Least-squares affine map of the chosen pairs into ``transform``; False if they lie on a line or it is no view."""
     n, ax, ay, bx, by = 0, 0.0, 0.0, 0.0, 0.0
@@ -97,39 +139,39 @@ def _fit(a: Float64, b: Float64, chosen: npt.NDArray[np.bool_], transform: Float
     size, area = p * p + q * q + r * r + s * s, p * s - q * r
     root = np.sqrt(max(size * size - 4 * area * area, 0.0))
     largest, smallest = np.sqrt((size + root) / 2), np.sqrt(max((size - root) / 2, 0.0))
-    if area <= 0 or largest > LARGEST_STRETCH or smallest < 1 / LARGEST_STRETCH:
+    if area <= 0 or largest > LARGEST_STRETCH * smallest:
         return False
     transform[0, 0], transform[0, 1], transform[0, 2] = p, q, bx - p * ax - q * ay
     transform[1, 0], transform[1, 1], transform[1, 2] = r, s, by - r * ax - s * ay
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _best_affine(
-    a: Float64, a_scale: Float32, a_angle: Float32, b: Float64, b_scale: Float32, b_angle: Float32, tolerance: float
+    a: Float64, b: Float64, turn: Float64, octaves: Float64, tolerance: float
 ) -> tuple[Float64, npt.NDArray[np.bool_]]:
     m = len(a)
     support = np.zeros(m, np.int64)
     proposals = np.zeros((m, 2, 3))
     scratch = np.zeros(m, np.bool_)
     for i in range(m):
-        ratio, turn = b_scale[i] / a_scale[i], b_angle[i] - a_angle[i]
-        c, s = ratio * np.cos(turn), ratio * np.sin(turn)
+        ratio = 2.0 ** octaves[i]
+        c, s = ratio * np.cos(turn[i]), ratio * np.sin(turn[i])
         proposals[i, 0, 0], proposals[i, 0, 1] = c, -s
         proposals[i, 1, 0], proposals[i, 1, 1] = s, c
         proposals[i, 0, 2] = b[i, 0] - c * a[i, 0] + s * a[i, 1]
         proposals[i, 1, 2] = b[i, 1] - s * a[i, 0] - c * a[i, 1]
         # A proposal inherits the coarse angle and scale of one feature: it may miss by more than a fitted map.
-        support[i] = _mark(proposals[i], a, b, 2 * tolerance, scratch)
+        support[i] = _mark(proposals[i], a, b, turn, octaves, 2 * tolerance, scratch)
     best, best_inliers, best_count = np.zeros((2, 3)), np.zeros(m, np.bool_), 0
     order = np.argsort(-support, kind="mergesort")
     for i in order[:REFINED]:
         current = proposals[i].copy()
-        _mark(current, a, b, 2 * tolerance, scratch)
+        _mark(current, a, b, turn, octaves, 2 * tolerance, scratch)
         for _ in range(ROUNDS):
             if not _fit(a, b, scratch, current):
                 break
-            found = _mark(current, a, b, tolerance, scratch)
+            found = _mark(current, a, b, turn, octaves, tolerance, scratch)
             if found > best_count:
                 best_count = found
                 best[:], best_inliers[:] = current, scratch

@@ -33,13 +33,25 @@ def hamming_score(query: Words, part: Part, options: ScoringOptions) -> Float32:
 
 
 def matches(query: Words, part: Part, slot_of: Int32, options: ScoringOptions) -> Int64:
-    """(m, 4) rows (slot, query row, posting, bits apart) of the pictures whose slot is ≥ 0, in query order."""
+    """(m, 4) rows (slot, query row, posting, bits apart): each feature's closest match in each picture with a slot ≥ 0.
+
+    Keeping the closest alone (multiple match removal, BURST-09) also bounds memory: a checkerboard matches itself in
+    millions of ways.
+    """
     lists = part.read(query.word)
-    signature, threshold = query.signature, options.threshold
     found = np.zeros((0, 4), np.int64)
     for _ in range(2):  # count, then fill
         room = kernels.collect_hamming(
-            query.word, signature, lists.offsets, lists.image, lists.signature, slot_of, threshold, found
+            query.feature,
+            query.word,
+            query.signature,
+            lists.offsets,
+            lists.image,
+            lists.signature,
+            slot_of,
+            options.threshold,
+            np.full(int(slot_of.max(initial=-1)) + 1, -1, np.int64),
+            found,
         )
         if len(found) == 0:
             found = np.zeros((room, 4), np.int64)

@@ -12,8 +12,8 @@ from .part import Part
 
 
 def idf_weights(df: npt.NDArray[np.int64], pictures: int) -> Float32:
-    """log(n / n_i) (LEARN-14 eq. 2); a word that no picture has is weighed like one that a single picture has."""
-    return np.log(max(pictures, 1) / np.maximum(df, 1)).astype(np.float32)
+    """log((n + 1) / n_i), n_i ≥ 1: LEARN-14 eq. 2 but for the + 1, which keeps an index of one picture searchable."""
+    return np.log((pictures + 1) / np.maximum(df, 1)).astype(np.float32)
 
 
 def l1(query: Words, part: Part, options: ScoringOptions) -> Float32:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
+from .._numba import kernel
 from ..types import Float32, Float64, Int32, Int64, UInt32, UInt64
 
 
@@ -28,7 +28,7 @@ def _popcount(typing_context: Any, value: Any) -> Any:
 popcount: Any = intrinsic(_popcount)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def scan_hamming(
     word: Int32,
     signature: UInt64,
@@ -50,8 +50,9 @@ def scan_hamming(
                 scores[list_image[posting]] += weight * weight_at[distance]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def collect_hamming(
+    feature: Int32,
     word: Int32,
     signature: UInt64,
     offsets: Int64,
@@ -59,13 +60,16 @@ def collect_hamming(
     list_signature: UInt64,
     slot_of: Int32,
     threshold: int,
+    last: Int64,
     matches: Int64,
 ) -> int:
-    """Write (slot, row, posting, h) of every match whose picture has a slot ≥ 0, and count them.
+    """Write (slot, row, posting, h) of the closest match of each feature in each picture that has a slot ≥ 0; count.
 
-    Called with no room (``matches`` of length 0) it only counts.
+    Of equally close ones the first counts. Called with no room (``matches`` of length 0) it only counts. ``last``, one
+    per slot, must hold −1: the slot's newest match, so that rows of one feature, which follow each other, share it.
     """
     limit = np.uint64(threshold)
+    newest_feature = np.full(len(last), -1, np.int64)
     found = 0
     for row in range(len(word)):
         mine = signature[row]
@@ -73,17 +77,21 @@ def collect_hamming(
             distance = popcount(mine ^ list_signature[posting])
             if distance <= limit:
                 slot = slot_of[list_image[posting]]
-                if slot >= 0:
-                    if found < len(matches):
-                        matches[found, 0] = slot
-                        matches[found, 1] = row
-                        matches[found, 2] = posting
-                        matches[found, 3] = distance
+                if slot < 0:
+                    continue
+                closer = True
+                if newest_feature[slot] != feature[row]:
+                    newest_feature[slot], last[slot] = feature[row], found
                     found += 1
+                elif len(matches):
+                    closer = distance < np.uint64(matches[last[slot], 3])
+                if closer and len(matches):
+                    at = last[slot]
+                    matches[at, 0], matches[at, 1], matches[at, 2], matches[at, 3] = slot, row, posting, distance
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def scan_product(word: Int32, value: Float32, offsets: Int64, list_image: UInt32, scores: Float32) -> None:
     """scores[image] += value for every posting: Σ value · tf without looking at counts."""
     for row in range(len(word)):
@@ -92,7 +100,7 @@ def scan_product(word: Int32, value: Float32, offsets: Int64, list_image: UInt32
             scores[list_image[posting]] += add
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def scan_minimum(
     word: Int32,
     value: Float32,
@@ -114,7 +122,7 @@ def scan_minimum(
             scores[image] += min(mine, theirs)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def weighted_norms(offsets: Int64, list_image: UInt32, idf: Float32, power: int, norms: Float64) -> None:
     """norms[image] += Σ over its words of (tf · idf)^power, power 1 or 2."""
     for word in range(len(offsets) - 1):

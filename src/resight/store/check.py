@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -32,6 +31,16 @@ class CheckReport:
 def check(folder: Path) -> CheckReport:
     """Read everything. A damaged manifest raises IndexDamagedError; all other damage is listed in the report."""
     manifest = manifests.read(folder)
+    while (report := _check(folder, manifest)).problems:
+        # A merge may have removed a segment meanwhile: then there is a newer manifest.
+        newer = manifests.read(folder)
+        if newer.commit == manifest.commit:
+            break
+        manifest = newer
+    return report
+
+
+def _check(folder: Path, manifest: Manifest) -> CheckReport:
     problems = list(_vocabulary_problems(folder, manifest))
     keys: set[bytes] = set()
     for record in manifest.segments:
@@ -102,12 +111,8 @@ def _count_problems(segment: Segment, record: SegmentRecord, keys: set[bytes]) -
     if living & keys:
         yield f"{len(living & keys)} keys are alive in another segment too"
     keys |= living
-    with closing(
-        sqlite3.connect(f"{(segment.folder / 'pictures.db').absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-    ) as db:
-        verdict = db.execute("PRAGMA integrity_check").fetchall()
-    if verdict != [("ok",)]:
-        yield f"SQLite says {verdict[0][0]}"
+    if (verdict := segment.table.integrity()) != "ok":
+        yield f"SQLite says {verdict}"
 
 
 def _unknown_files(folder: Path, manifest: Manifest) -> Iterator[str]:

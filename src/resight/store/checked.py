@@ -64,9 +64,8 @@ class CheckedFile:
         for block in first_block + np.flatnonzero(self._unchecked[first_block:stop]):
             if zlib.crc32(self.bytes[block * BLOCK : (block + 1) * BLOCK].data) != self._sums[block]:
                 raise damaged(self.path, f"wrong checksum in bytes {block * BLOCK} to {(block + 1) * BLOCK - 1}")
-            if self._unchecked[block]:  # another thread may have been here
-                self._unchecked[block] = False
-                self._left -= 1
+            self._unchecked[block] = False
+        self._left = int(self._unchecked.sum())  # counted, not decremented: other threads may be here
 
     def check_ranges(self, start: Int64, stop: Int64) -> None:
         """The same for the blocks that the byte ranges start:stop touch."""

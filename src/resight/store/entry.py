@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from ..errors import UsageError
 from ..types import Words
 
 
@@ -26,7 +27,13 @@ class Entry:
 
 def encode_text(text: str) -> bytes:
     """File names may hold bytes that are no Unicode; they survive the way to the disk and back."""
-    return text.encode("utf-8", "surrogateescape")
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        data = b""
+    if decode_text(data) != text:
+        raise UsageError(f"{text!r} is neither Unicode nor a file name that Python read; choose another key or path")
+    return data
 
 
 def decode_text(data: bytes) -> str:

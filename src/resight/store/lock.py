@@ -22,8 +22,10 @@ class WriterLock:
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
             os.close(handle)
+            if not isinstance(error, BlockingIOError):
+                raise
             raise IndexLockedError(
                 f"another process is writing to {self._path.parent}; wait until it has finished (searching goes on)"
             ) from None

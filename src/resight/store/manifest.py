@@ -90,6 +90,8 @@ def read(folder: Path) -> Manifest:
     words = head.split(b" ")
     if len(words) != 3 or words[0] != MAGIC.encode() or not words[1].isdigit():
         raise damaged(path, "not an index manifest")
+    if int(words[1]) < 1:
+        raise damaged(path, f"there is no format {int(words[1])}")
     if int(words[1]) > FORMAT:
         raise IndexDamagedError(
             f"{path} has format {int(words[1])}, this version reads up to {FORMAT}; upgrade resight"

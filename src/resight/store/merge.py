@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from .._numba import kernel
 from ..postings import Lists
 from ..types import Int64, UInt32
 from .disk import Disk
@@ -71,10 +71,10 @@ def _rows(segments: Sequence[Segment]) -> Iterator[Row]:
 
 def _as_bytes(records: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """(m, 6) bytes of (m,) geometry records: numba copies bytes faster than records."""
-    return records.view(np.uint8).reshape(len(records), -1)
+    return records.view(np.uint8).reshape(len(records), records.dtype.itemsize)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _living_counts(offsets: Int64, image: UInt32, renumbering: Int64) -> Int64:
     counts = np.zeros(len(offsets) - 1, np.int64)
     for word in range(len(counts)):
@@ -84,7 +84,7 @@ def _living_counts(offsets: Int64, image: UInt32, renumbering: Int64) -> Int64:
     return counts
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _copy(
     offsets: Int64, image: UInt32, signature: Any, geometry: Any, renumbering: Int64,
     position: Int64, to_image: UInt32, to_signature: Any, to_geometry: Any,

@@ -26,7 +26,7 @@ SUMS = "sums.npy"
 
 # Arrays of a segment, by file name. Lists are mapped and checked as they are used; the rest is read at opening.
 LISTS: dict[str, npt.DTypeLike] = {"image.npy": "<u4", "signature.npy": "<u8", "geometry.npy": GEOMETRY}
-COUNTS: dict[str, npt.DTypeLike] = {"offsets.npy": "<i8", "df.npy": "<u4", "squared.npy": "<u4"}
+COUNTS: dict[str, npt.DTypeLike] = {"offsets.npy": "<i8", "df.npy": "<u4", "squared.npy": "<i8"}
 FILES = (*LISTS, *COUNTS, table.NAME)
 
 
@@ -70,7 +70,7 @@ def finish_folder(
     df, _, _, squared = count(lists, np.ones(pictures, np.bool_))
     for file, array in zip(COUNTS, (lists.offsets, df, squared), strict=True):
         disk.save_array(temporary / file, array.astype(COUNTS[file]))
-    table.write(temporary / table.NAME, rows)
+    table.write(temporary / table.NAME, rows, disk)
     sums = np.concatenate([block_sums(map_bytes(temporary / file)) for file in FILES])
     buffer = io.BytesIO()
     np.save(buffer, sums)
@@ -87,6 +87,7 @@ def finish_folder(
     )
     disk.rename(temporary, folder / FOLDER / name)
     disk.sync(folder / FOLDER)
+    Segment(folder, record).close()  # a segment that cannot be opened must not be committed
     return record
 
 
@@ -127,7 +128,7 @@ class Segment:
             self.files[file].check()
         self._starts = {file: start for file, (_, start) in arrays.items()}
         self._lists = Lists(*(arrays[file][0] for file in ("offsets.npy", *LISTS)))
-        self._df, self.squared = arrays["df.npy"][0], arrays["squared.npy"][0].astype(np.int64)
+        self._df, self.squared = arrays["df.npy"][0], arrays["squared.npy"][0]
         self._dead_data = record.dead and read_whole(self.folder / record.dead.name, record.dead)
         self.table = table.Table(self.files[table.NAME])
 

@@ -6,12 +6,13 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..errors import StoreError
 from .checked import CheckedFile, damaged
+from .disk import Disk
 from .entry import Entry, decode_text, encode_text
 
 NAME = "pictures.db"
@@ -47,15 +48,11 @@ class Row:
         return cls(ordinal, e.key, e.content, e.path, e.width, e.height, len(e.geometry), e.metadata)
 
 
-def write(path: Path, rows: Iterable[Row]) -> None:
+def write(path: Path, rows: Iterable[Row], disk: Disk) -> None:
     """Make the file; the caller syncs it."""
-    with closing(sqlite3.connect(path)) as database:
-        # Without a journal: a half-written file belongs to a folder that no manifest names.
-        database.execute("PRAGMA journal_mode = OFF")
-        database.execute("PRAGMA synchronous = OFF")
+    with disk.database(path) as database:
         database.execute(_SCHEMA)
         database.executemany("INSERT INTO pictures VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (row.values() for row in rows))
-        database.commit()
 
 
 class Table:
@@ -66,8 +63,10 @@ class Table:
         self._checked = False
         # The path goes through as_uri: names may hold '?', '#' and '%'.
         uri = f"{file.path.absolute().as_uri()}?mode=ro&immutable=1"
-        self._database = sqlite3.connect(uri, uri=True, check_same_thread=False)
-        self._query("SELECT 1", ())  # opens the file now: a merge may unlink it later
+        try:  # opens the file now: a merge may unlink it later
+            self._database = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        except sqlite3.OperationalError as error:
+            raise damaged(file.path, str(error)) from None
 
     def rows(self, ordinals: Sequence[int]) -> list[Row]:
         """The rows of these pictures, in this order."""
@@ -94,6 +93,10 @@ class Table:
             yield from rows
             last = rows[-1].ordinal
 
+    def integrity(self) -> str:
+        """What SQLite thinks of its file: "ok", or its first complaint."""
+        return str(self._query("PRAGMA integrity_check", ())[0][0])
+
     def close(self) -> None:
         self._database.close()
 
@@ -110,5 +113,7 @@ class Table:
         try:
             with self._lock:
                 return self._database.execute(statement, parameters).fetchall()
+        except sqlite3.ProgrammingError:
+            raise StoreError(f"{self._file.path.parent} was closed; open the index again") from None
         except sqlite3.DatabaseError as error:
             raise damaged(self._file.path, str(error)) from None

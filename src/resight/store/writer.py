@@ -8,6 +8,8 @@ swept by the next writer.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,39 +22,52 @@ from ..postings import count
 from ..types import UInt32
 from ..vocabulary import Vocabulary
 from . import manifest as manifests
-from .disk import Disk
+from .disk import Disk, writing
 from .entry import Entry
+from .lock import NAME as LOCK
 from .lock import WriterLock
 from .manifest import FileRecord, Manifest, SegmentRecord
 from .merge import choose, merge
 from .segment import FOLDER, Dead, Segment, write, write_dead
 from .snapshot import VOCABULARY, Snapshot
+from .table import Row
 
 
 def create(folder: Path, vocabulary: Vocabulary, settings: dict[str, Any], *, disk: Disk | None = None) -> None:
-    """Make an empty index."""
+    """Make an empty index. One that was interrupted can simply be repeated."""
     disk = disk or Disk()
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        if (folder / manifests.NAME).exists():
-            raise IndexMissingError(f"there is already an index at {folder}; open it, or choose another place")
-        if not folder.is_dir() or {p.name for p in folder.iterdir()} - _LEFT_BY_CREATE:
-            raise IndexMissingError(f"{folder} exists and is not an index; choose another place")
-    disk.make_folder(folder / FOLDER)
-    lock = WriterLock(folder)
-    lock.take()
-    try:
-        data = vocabulary.to_bytes()
-        disk.write(folder / VOCABULARY, data)
-        disk.sync(folder / VOCABULARY)
-        record = FileRecord(VOCABULARY, len(data), zlib.crc32(data))
-        manifests.write(folder, Manifest(0, settings, record, vocabulary.fingerprint), disk)
-        disk.sync(folder.absolute().parent)
-    finally:
-        lock.release()
+    with writing(folder):
+        _insist_on_nothing(folder)
+        parents = [folder.absolute().parent, *(f.parent for f in folder.absolute().parents if not f.exists())]
+        disk.make_folder(folder / FOLDER)
+        lock = WriterLock(folder)
+        lock.take()
+        try:
+            _insist_on_nothing(folder)  # another process may have been faster
+            data = vocabulary.to_bytes()
+            disk.write(folder / VOCABULARY, data)
+            disk.sync(folder / VOCABULARY)
+            record = FileRecord(VOCABULARY, len(data), zlib.crc32(data))
+            manifests.write(folder, Manifest(0, settings, record, vocabulary.fingerprint), disk)
+            for parent in parents:  # each has a new name in it
+                disk.sync(parent)
+        finally:
+            lock.release()
 
 
-# What an interrupted ``create`` may leave: it can simply be repeated.
-_LEFT_BY_CREATE = {FOLDER, VOCABULARY, "writer.lock", f"{manifests.NAME}.new"}
+def _insist_on_nothing(folder: Path) -> None:
+    """Raise unless nothing is there, or only what an interrupted ``create`` leaves."""
+    if not folder.exists():
+        return
+    if (folder / manifests.NAME).exists():
+        raise IndexMissingError(f"there is already an index at {folder}; open it, or choose another place")
+    leftovers = {FOLDER, VOCABULARY, LOCK, f"{manifests.NAME}.new"}
+    if (
+        not folder.is_dir()
+        or any(path.name not in leftovers for path in folder.iterdir())
+        or ((folder / FOLDER).exists() and any((folder / FOLDER).iterdir()))
+    ):
+        raise IndexMissingError(f"{folder} exists and is not an index; choose another place")
 
 
 class Writer:
@@ -60,19 +75,21 @@ class Writer:
 
     def __init__(self, folder: Path, *, options: StoreOptions | None = None, disk: Disk | None = None) -> None:
         self.folder, self._options, self._disk = folder, options or StoreOptions(), disk or Disk()
-        manifests.read(folder)  # a missing or damaged index is said so before it is locked
-        self._lock = WriterLock(folder)
-        self._lock.take()
-        try:
-            self._base = Snapshot(folder, manifests.read(folder))
-            self._words = self._base.vocabulary.words
-            self._sweep()
-        except BaseException:
-            self._lock.release()
-            raise
         self._added: dict[str, Entry] = {}
         self._removed: dict[str, set[int]] = {}  # segment name → ordinals
-        self._interrupted = False
+        self._refusal: str | None = None  # why this writer can write no more
+        manifests.read(folder)  # a missing or damaged index is said so before it is locked
+        self._lock = WriterLock(folder)
+        with ExitStack() as undo, writing(folder):
+            self._lock.take()
+            undo.callback(self._lock.release)
+            self._disk.make_folder(folder / FOLDER)  # tools that copy folders forget empty ones
+            self._disk.sync(folder)  # the last writer may have died before its manifest was surely on disk
+            self._base = Snapshot(folder, manifests.read(folder))
+            undo.callback(self._base.close)
+            self._words = self._base.vocabulary.words
+            self._sweep()
+            undo.pop_all()
 
     @property
     def manifest(self) -> Manifest:
@@ -98,6 +115,7 @@ class Writer:
             raise UsageError(
                 f"{entry.key!r} has a word beyond this index's {self._words}; quantise it with its vocabulary"
             )
+        _insist_on_storable(entry)
         self.remove(entry.key)
         self._added[entry.key] = entry
 
@@ -115,33 +133,32 @@ class Writer:
 
     def commit(self) -> bool:
         """Make all changes since the last commit durable and visible at once; False if there were none."""
-        if self._interrupted:
-            raise StoreError(
-                f"a commit to {self.folder} failed half-way; open the index again (what was committed is safe)"
-            )
+        if self._refusal:
+            raise StoreError(self._refusal)
         if not self._added and not any(self._removed.values()):
             return False
-        self._interrupted = True
-        number = self.manifest.commit + 1
-        records = [record for segment in self._base.segments if (record := self._without_removed(segment, number))]
-        if self._added:
-            entries = list(self._added.values())
-            records.append(write(self.folder, f"{number:08d}", entries, words=self._words, disk=self._disk))
-        self._replace(records)
-        self._added.clear()
-        self._removed.clear()
-        while few := choose(self._base.segments, factor=self._options.merge_factor):
-            self._merge(few)
-        self._interrupted = False
+        with self._changing_disk():
+            number = self.manifest.commit + 1
+            records = [record for segment in self._base.segments if (record := self._without_removed(segment, number))]
+            if self._added:
+                entries = list(self._added.values())
+                records.append(write(self.folder, f"{number:08d}", entries, words=self._words, disk=self._disk))
+            self._replace(records)
+            self._added.clear()
+            self._removed.clear()
+            while few := choose(self._base.segments, factor=self._options.merge_factor):
+                self._merge(few)
         return True
 
     def merge(self) -> None:
         """Commit, then make one segment of all, without the dead."""
         self.commit()
         if len(self._base.segments) > 1 or any(s.record.dead_pictures for s in self._base.segments):
-            self._merge(self._base.segments)
+            with self._changing_disk():
+                self._merge(self._base.segments)
 
     def close(self) -> None:
+        self._refusal = f"this writer of {self.folder} was closed; open the index again"
         self._base.close()
         self._lock.release()
 
@@ -150,6 +167,14 @@ class Writer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @contextmanager
+    def _changing_disk(self) -> Iterator[None]:
+        """If this fails half-way, what is on disk is no longer what this writer believes: it refuses to go on."""
+        self._refusal = f"a commit to {self.folder} failed half-way; open the index again (what was committed is safe)"
+        with writing(self.folder):
+            yield
+        self._refusal = None
 
     def _without_removed(self, segment: Segment, number: int) -> SegmentRecord | None:
         """The segment's record after the pending removals; None if nothing of it lives."""
@@ -195,3 +220,11 @@ class Writer:
                 if file.name not in named:
                     self._disk.remove(file)
         self._disk.remove(self.folder / f"{manifests.NAME}.new")
+
+
+def _insist_on_storable(entry: Entry) -> None:
+    """Raise UsageError now for what could not be written at the commit."""
+    try:
+        Row.of(0, entry).values()
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the metadata of {entry.key!r} cannot be stored as JSON ({error})") from None

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from .._faiss import load
 from ..errors import VocabularyError
-from ..options import VocabularyOptions, to_dict
+from ..options import FeatureOptions, VocabularyOptions, to_dict
 from ..types import Bytes, Float32
-from .assign import EXACT_UP_TO, nearest_words_index
+from .nearest import flat_index
 from .vocabulary import SIGNATURE_BITS, Vocabulary
 
 # A word needs this many training descriptors for its own medians; rarer words use the medians of all descriptors.
@@ -49,7 +49,9 @@ def _keep_lowest(rows: list[Any], priorities: list[Any], size: int) -> None:
     rows[:], priorities[:] = [all_rows[kept]], [all_priorities[kept]]
 
 
-def train(descriptors: Bytes | Float32, *, options: VocabularyOptions, source: str) -> Vocabulary:
+def train(
+    descriptors: Bytes | Float32, *, options: VocabularyOptions, source: str, features: FeatureOptions | None = None
+) -> Vocabulary:
     """k-means (faiss) on the descriptors, then the Hamming embedding of BURST-09 §2.2 on the same ones."""
     if len(descriptors) < options.words:
         raise VocabularyError(
@@ -58,14 +60,19 @@ def train(descriptors: Bytes | Float32, *, options: VocabularyOptions, source: s
     values = descriptors.astype(np.float32)
     centroids = _as_stored(_k_means(values, options), descriptors.dtype)
     projection = _as_stored_projection(_orthogonal_rows(values.shape[1], options.seed), descriptors.dtype)
-    _, words = nearest_words_index(centroids, exact=False).search(values, 1)
+    _, words = flat_index(centroids).search(values, 1)
     medians = _medians(values @ projection.astype(np.float32).T, words[:, 0], options.words)
     whole = descriptors.dtype == np.uint8  # integers throughout: x > median is x > floor(median)
     return Vocabulary(
         centroids=centroids,
         projection=projection,
         medians=np.floor(medians).astype(np.int16) if whole else medians.astype(np.float32),
-        description={"options": to_dict(options), "descriptors": len(descriptors), "source": source},
+        description={
+            "options": to_dict(options),
+            "features": to_dict(features) if features else None,
+            "descriptors": len(descriptors),
+            "source": source,
+        },
     )
 
 
@@ -74,10 +81,7 @@ def _k_means(values: Float32, options: VocabularyOptions) -> Float32:
     clustering = faiss.Clustering(values.shape[1], options.words)
     clustering.niter, clustering.seed = options.iterations, options.seed
     clustering.min_points_per_centroid, clustering.max_points_per_centroid = 1, len(values)
-    # With many words an approximate search in the assignment step halves the time at ≤ 0.3 % more distortion.
-    small = options.words <= EXACT_UP_TO
-    index = faiss.IndexFlatL2(values.shape[1]) if small else faiss.IndexHNSWFlat(values.shape[1], 16)
-    clustering.train(values, index)
+    clustering.train(values, faiss.IndexFlatL2(values.shape[1]))
     return faiss.vector_to_array(clustering.centroids).reshape(options.words, -1)  # type: ignore[no-any-return]
 
 

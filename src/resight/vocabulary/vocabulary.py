@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import zipfile
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -19,6 +18,7 @@ from ..errors import VocabularyError
 from ..types import Bytes, Float32
 
 SIGNATURE_BITS = 64
+KINDS = (("uint8", "int8", "int16"), ("float32",) * 3)  # of centroids, projection and medians
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,21 @@ class Vocabulary:
                     medians=arrays["medians"],
                     description=json.loads(arrays["description"].tobytes()),
                 )
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        except Exception as error:  # damaged archives make zipfile, zlib and numpy raise errors of all kinds
             raise VocabularyError(
                 f"{name} is not a resight vocabulary ({error}); make one with `resight train`"
             ) from None
-        k, d = vocabulary.centroids.shape
-        if vocabulary.projection.shape != (SIGNATURE_BITS, d) or vocabulary.medians.shape != (k, SIGNATURE_BITS):
+        if not vocabulary._fits_together():
             raise VocabularyError(f"{name} has arrays that do not fit together; make it again with `resight train`")
         return vocabulary
+
+    def _fits_together(self) -> bool:
+        kinds = tuple(array.dtype.name for array in (self.centroids, self.projection, self.medians))
+        if kinds not in KINDS or self.centroids.ndim != 2 or 0 in self.centroids.shape:
+            return False
+        k, d = self.centroids.shape
+        shapes = self.projection.shape, self.medians.shape
+        return shapes == ((SIGNATURE_BITS, d), (k, SIGNATURE_BITS)) and isinstance(self.description, dict)
 
     def save(self, path: Path) -> None:
         path.write_bytes(self.to_bytes())

@@ -1,0 +1,32 @@
+# `make demo` and `make test` need only Python 3.11+, pip and make; they set up everything in .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+
+.PHONY: demo test check docs benchmark clean
+
+demo: $(VENV)/.installed
+	$(BIN)/python -m resight.demo demo
+
+test: check
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.installed
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+docs: $(VENV)/.installed
+	$(BIN)/python docs/generate.py
+
+benchmark: $(VENV)/.installed
+	for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
+
+# Installed anew only when pyproject.toml has changed.
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,dev,heif]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,59 @@
+"""How fast and how right is the assignment of indexed features to words?
+
+    python benchmarks/assignment.py
+
+Cells (what `index` uses) against faiss's exact search and HNSW, one thread, real descriptors of the holidays pictures,
+in batches of one picture.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+
+import numpy as np
+
+from resight._faiss import load
+from resight.analyse import features_of
+from resight.images import find_pictures, read_bytes
+from resight.options import FeatureOptions, ImageOptions
+from resight.types import Float32, Int64
+from resight.vocabulary import Vocabulary
+from resight.vocabulary.nearest import CellSearch, flat_index
+
+DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
+
+
+def main() -> None:
+    faiss, vocabulary = load(), Vocabulary.ready()
+    paths = list(find_pictures([DATA / "holidays"]))[::10]
+    batches: list[Float32] = [
+        features_of(
+            read_bytes(p), name=str(p), features=FeatureOptions(), images_options=ImageOptions()
+        ).descriptors.astype(np.float32)
+        for p in paths
+    ]
+    exact, cells = flat_index(vocabulary.centroids), CellSearch(vocabulary.centroids)
+    graph = faiss.IndexHNSWFlat(vocabulary.dimension, 16)
+    graph.add(vocabulary.centroids.astype(np.float32))
+    graph.hnsw.efSearch = 32
+    truth = np.concatenate([exact.search(b, 1)[1][:, 0] for b in batches])
+    searches = {
+        "exact (faiss flat)": lambda b: exact.search(b, 1)[1][:, 0],
+        "HNSW16 ef32 (faiss)": lambda b: graph.search(b, 1)[1][:, 0],
+        "cells": cells.search,
+    }
+    for name, search in searches.items():
+        rates: list[float] = []
+        for _ in range(3):
+            start = time.perf_counter()
+            found: Int64 = np.concatenate([search(b) for b in batches])
+            rates.append(len(truth) / (time.perf_counter() - start))
+        print(f"{name}: {max(rates) / 1e3:.1f} k descriptors/s, recall@1 {(found == truth).mean():.4f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""How much slower is `index` than reading the pictures and running OpenCV's SIFT, and nothing else?
+
+    python benchmarks/indexing.py [FOLDER] [--rounds N]
+
+Both sides use the same pictures, size limit, contrast, cap and number of processes; start-up of the processes is
+included on both sides. Rounds alternate and the median ratio counts, because other work on the machine disturbs both
+alike.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import cv2
+
+from resight.engine import processors
+from resight.images import find_pictures
+from resight.index import Index
+from resight.options import FeatureOptions
+
+DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
+OPTIONS = FeatureOptions()
+PROCESSES = processors()
+
+
+def bare(path: str) -> int:
+    pixels = cv2.imread(path, cv2.IMREAD_GRAYSCALE)
+    assert pixels is not None
+    scale = OPTIONS.max_side / max(pixels.shape)
+    if scale < 1:
+        pixels = cv2.resize(pixels, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    sift = cv2.SIFT.create(
+        nfeatures=OPTIONS.max_features, contrastThreshold=OPTIONS.contrast, enable_precise_upscale=True
+    )
+    keypoints, _ = sift.detectAndCompute(pixels, None)
+    return len(keypoints)
+
+
+def one_thread() -> None:
+    cv2.setNumThreads(1)
+
+
+def bare_loop(paths: list[Path]) -> int:
+    with multiprocessing.get_context("spawn").Pool(PROCESSES, initializer=one_thread) as pool:
+        return sum(pool.imap(bare, map(str, paths), chunksize=1))
+
+
+def index_loop(paths: list[Path]) -> int:
+    with tempfile.TemporaryDirectory() as folder, Index.create(Path(folder) / "i.resight") as index:
+        for outcome in index.add_files(paths, processes=PROCESSES):
+            assert outcome.entry, outcome
+        index.commit()
+        return index.info().features
+
+
+def seconds(function: object, paths: list[Path]) -> tuple[float, int]:
+    start = time.perf_counter()
+    features = function(paths)  # type: ignore[operator]
+    return time.perf_counter() - start, features
+
+
+def main(folders: list[Path], rounds: int) -> None:
+    for folder in folders:
+        paths = list(find_pictures([folder]))
+        ratios, rates = [], []
+        for _ in range(rounds):
+            (plain, found), (ours, stored) = seconds(bare_loop, paths), seconds(index_loop, paths)
+            assert abs(found - stored) <= 0.01 * found, (found, stored)  # ties at the cap; another JPEG decoder
+            ratios.append(plain / ours)
+            rates.append((len(paths) / plain, len(paths) / ours))
+        plain_rate, our_rate = (statistics.median(r) for r in zip(*rates, strict=True))
+        print(
+            f"{folder.name}: bare {plain_rate:.1f} pictures/s, index {our_rate:.1f} pictures/s, "
+            f"ratio {statistics.median(ratios):.3f} (rounds: {', '.join(f'{r:.3f}' for r in ratios)}), "
+            f"{PROCESSES} processes, {stored / len(paths):.0f} features per picture"
+        )
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    count = int(words.pop(words.index("--rounds") + 1)) if "--rounds" in words else 3
+    main([Path(w) for w in words if w != "--rounds"] or [DATA / "holidays", DATA / "ukbench"], count)

@@ -1,0 +1,1 @@
+"""How well does a recipe find things? Datasets with known answers, the papers' own measures, and what came out."""

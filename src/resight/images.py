@@ -1,0 +1,277 @@
+"""Bytes or path → bounded, upright array. The only place that decodes anything.
+
+Formats are told apart by content, never by extension: JPEG, PNG, WebP, TIFF, BMP, and HEIC with ``resight[heif]``.
+Of animations and multi-page files the first frame is taken. Transparent pixels are shown on white. 16-bit values are
+divided by 257; 32-bit and float values in [0, 1] are multiplied by 255, others stretched from their least to their
+greatest. Whatever is wrong with a file, the only exception that leaves this module is ImageError.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import ExifTags, Image, ImageFile
+from PIL.BmpImagePlugin import BmpImageFile
+from PIL.JpegImagePlugin import JpegImageFile
+from PIL.PngImagePlugin import PngImageFile
+from PIL.TiffImagePlugin import TiffImageFile
+from PIL.WebPImagePlugin import WebPImageFile
+
+from .errors import ImageError
+from .options import ImageOptions
+from .types import Bytes, Picture
+
+EXTENSIONS = {
+    f".{e}" for e in ("jpg", "jpeg", "jpe", "jfif", "png", "webp", "tif", "tiff", "bmp", "heic", "heif", "hif")
+}
+_DEFAULTS = ImageOptions()
+_TURN = {  # EXIF orientation → what makes the picture upright
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a regular, non-empty file."""
+    try:
+        # Asked before opening: opening a FIFO waits for a writer, and opening a device may do anything.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            if os.path.isdir(path):
+                raise ImageError(f"{str(path)!r} is a folder, not a picture; if it holds pictures, make it readable")
+            raise ImageError(f"{str(path)!r} is a pipe or device, not a picture; give the path of a regular file")
+        data = path.read_bytes()
+    except (OSError, ValueError, MemoryError) as error:  # ValueError: a null character in the path
+        reason = getattr(error, "strerror", None) or str(error) or "out of memory"
+        raise ImageError(f"cannot read {str(path)!r}: {reason}; check the path and its permissions") from error
+    if not data:
+        raise ImageError(f"{str(path)!r} is empty; copy or download it again")
+    return data
+
+
+def decode(data: bytes, *, name: str, max_side: int, options: ImageOptions = _DEFAULTS) -> Picture:
+    """The grey, upright picture, reduced so that its longest side is at most ``max_side``; ``name`` is for messages."""
+    pixels, (width, height) = _decode(data, "L", name, max_side, options)
+    return Picture(pixels, width, height)
+
+
+def decode_rgb(data: bytes, *, name: str, max_side: int, options: ImageOptions = _DEFAULTS) -> Bytes:
+    """The same picture in colour, for display: (rows, columns, 3)."""
+    return _decode(data, "RGB", name, max_side, options)[0]
+
+
+def from_array(array: npt.ArrayLike, *, max_side: int) -> Picture:
+    """A picture from pixels: (rows, columns) grey, or (rows, columns, 3 or 4) RGB(A)."""
+    wanted = "pass (rows, columns) or (rows, columns, 3 or 4) of uint8, uint16, bool, or float in [0, 1]"
+    try:
+        values = np.asarray(array)
+    except Exception as error:  # an object's own __array__ may raise anything
+        raise ImageError(f"not an array ({error}); {wanted}") from error
+    if values.size == 0 or not (values.ndim == 2 or (values.ndim == 3 and values.shape[2] in (3, 4))):
+        raise ImageError(f"cannot take an array of shape {values.shape} as a picture; {wanted}")
+    if values.dtype.kind not in "buf" or (values.dtype.kind == "u" and values.dtype.itemsize > 2):
+        raise ImageError(f"cannot take an array of {values.dtype} as a picture; {wanted}")
+    if values.dtype.kind == "f" and not (values.min() >= 0 and values.max() <= 1):  # false for NaN too
+        raise ImageError(f"float values run from {values.min()} to {values.max()}; {wanted}")
+    image = _flatten(Image.fromarray(_to_bytes(values)), "L")
+    return Picture(np.array(_shrink(image, _fit(image.size, max_side))), *image.size)
+
+
+def is_picture_name(path: str | os.PathLike[str]) -> bool:
+    """Whether the extension, in any case, is that of a format resight reads."""
+    return Path(path).suffix.lower() in EXTENSIONS
+
+
+def find_pictures(roots: Iterable[Path]) -> Iterator[Path]:
+    """The picture files under each root, in sorted order.
+
+    Names starting with '.', folders ending in '.resight' (indexes) and symlinked folders are left out. A root is
+    taken whatever its name: a file is yielded, a folder is walked.
+    """
+    roots = [Path(root) for root in roots]
+    for root in roots:  # all of them first, so that a misspelt one costs no work
+        if not os.path.exists(root):
+            raise ImageError(f"{str(root)!r} does not exist; check the path")
+    unlisted: list[Path] = []
+    for root in roots:
+        if not root.is_dir():
+            yield root
+            continue
+        for folder, subfolders, files in os.walk(root, onerror=lambda e: unlisted.append(Path(e.filename))):
+            # Changed in place: os.walk goes on with what is left.
+            subfolders[:] = sorted(s for s in subfolders if not s.startswith(".") and not s.endswith(".resight"))
+            yield from (Path(folder, f) for f in sorted(files) if not f.startswith(".") and is_picture_name(f))
+    # A folder that cannot be listed is handed on like a picture that cannot be read: whoever reads it reports it.
+    yield from unlisted
+
+
+class _Tiff(TiffImageFile):
+    """Leaves out Pillow's comparison with its own process-wide limit: ImageOptions.max_pixels was checked before."""
+
+    def load_prepare(self) -> None:
+        if self._im is None:
+            self.im = Image.new(self.mode, self._tile_size).im
+        ImageFile.ImageFile.load_prepare(self)
+
+
+def _reader(data: bytes, name: str) -> Callable[[BytesIO], ImageFile.ImageFile]:
+    """What opens this content.
+
+    The classes are called rather than Image.open, which refuses more than 179 megapixels whatever max_pixels says,
+    and which finds HEIC only after a process-wide registration.
+    """
+    head = data[:16]
+    if head.startswith(b"\xff\xd8\xff"):
+        return JpegImageFile  # also of MPO, whose first frame it reads
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return PngImageFile
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return WebPImageFile
+    if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
+        return _Tiff
+    if head.startswith(b"BM"):
+        return BmpImageFile
+    if head[4:8] == b"ftyp" and head[8:12] in (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"):
+        try:
+            from pillow_heif import HeifImageFile
+        except ImportError:
+            raise ImageError(f"{name!r} is a HEIC picture; to read those: pip install resight[heif]") from None
+        heif: type[ImageFile.ImageFile] = HeifImageFile  # typed, or Any where it is not installed
+        return heif
+    if not data:
+        raise ImageError(f"{name!r} is empty; copy or download it again")
+    start = data[:1024].lstrip().lower()
+    known = {b"gif8": "GIF", b"%pdf": "PDF", b"%!ps": "PostScript", b"\xc5\xd0\xd3\xc6": "EPS", b"<!do": "web page"}
+    kind = "an SVG" if b"<svg" in start else f"a {known[start[:4]]}" if start[:4] in known else "an unknown kind of"
+    raise ImageError(f"{name!r} holds {kind} file; convert it to JPEG, PNG, WebP, TIFF, BMP or HEIC")
+
+
+def _decode(data: bytes, mode: str, name: str, max_side: int, options: ImageOptions) -> tuple[Bytes, tuple[int, int]]:
+    """Pixels in ``mode`` and the (width, height) of the full-size upright picture."""
+    reader = _reader(data, name)
+    try:
+        with _quiet:
+            image: Image.Image = reader(BytesIO(data))
+            full, box = image.size, None  # (width, height); the part to keep
+            if full[0] * full[1] > options.max_pixels:
+                raise ImageError(
+                    f"{name!r} has {full[0]} × {full[1]} pixels, more than max_pixels = {options.max_pixels}; "
+                    "reduce the picture or raise the option"
+                )
+            if isinstance(image, JpegImageFile):
+                # The decoder itself reduces by 2, 4 or 8, to no less than asked for, and skips colour for "L". The box
+                # is the exact part that holds the picture: without it, up to 7 rows of padding would shift positions.
+                draft = image.draft(mode, _fit(full, max_side))
+                box = draft and draft[1]
+            image.load()
+            if box is None:
+                full = image.size  # TIFF turns upright by itself
+            orientation = _orientation(image)
+            image = _shrink(_flatten(image, mode), _fit(full, max_side), box)
+            if orientation in _TURN:
+                image = image.transpose(_TURN[orientation])
+            return np.array(image), full if orientation < 5 else (full[1], full[0])
+    except ImageError:
+        raise
+    except Image.DecompressionBombError as error:  # WebP alone compares with Pillow's own limit before we can
+        raise ImageError(f"{name!r} has too many pixels ({error}); reduce the picture") from error
+    except Exception as error:  # a damaged file makes Pillow raise nearly everything
+        raise ImageError(
+            f"cannot decode {name!r} ({type(error).__name__}: {error}); "
+            "it is damaged, incomplete or of a rare kind: copy it again or convert it"
+        ) from error
+
+
+def _orientation(image: Image.Image) -> int:
+    try:
+        orientation = int(image.getexif().get(ExifTags.Base.Orientation, 1))
+        return orientation if orientation in _TURN else 1
+    except Exception:  # broken EXIF says nothing about the pixels, which are fine
+        return 1
+
+
+def _flatten(image: Image.Image, mode: str) -> Image.Image:
+    """Any picture as "L" or "RGB", on white where it is transparent."""
+    if image.mode[0] in "IF":  # Pillow's own conversion would clip these at 255
+        values = np.asarray(image)
+        if isinstance(image, TiffImageFile) and image.tag_v2.get(ExifTags.Base.BitsPerSample) == (12,):
+            values = values << 4
+        image = Image.fromarray(_to_bytes(values))
+    elif image.has_transparency_data:
+        image = (image.convert("LA") if image.mode == "La" else image).convert("RGBA")  # La has no direct way
+        canvas = Image.new(mode, image.size, "white")
+        canvas.paste(image.convert(mode), mask=image.getchannel("A"))
+        return canvas
+    return image if image.mode == mode else image.convert(mode)
+
+
+def _to_bytes(values: npt.NDArray[Any]) -> Bytes:
+    """Any depth as 8 bits; the module's docstring gives the rule."""
+    if values.dtype == np.uint8:
+        return values
+    if values.dtype.kind == "b":
+        return values.astype(np.uint8) * np.uint8(255)
+    if values.dtype.kind == "u":
+        return ((values.astype(np.uint32) * 255 + 32895) >> 16).astype(np.uint8)  # round(value / 257), exactly
+    scaled = values.astype(np.float64)
+    finite = scaled[np.isfinite(scaled)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    if values.dtype.kind == "f" and low >= 0 and high <= 1:
+        low, high = 0.0, 1.0
+    scaled = np.nan_to_num(scaled, nan=low, posinf=high, neginf=low)
+    return np.rint((scaled - low) * (255 / (high - low or 1.0))).astype(np.uint8)
+
+
+def _fit(size: tuple[int, int], max_side: int) -> tuple[int, int]:
+    """``size`` reduced to ``max_side``, never enlarged, never to nothing."""
+    ratio = min(1.0, max_side / max(size))
+    return max(1, round(size[0] * ratio)), max(1, round(size[1] * ratio))
+
+
+def _shrink(
+    image: Image.Image, size: tuple[int, int], box: tuple[float, float, float, float] | None = None
+) -> Image.Image:
+    if image.size == size and box in (None, (0, 0, *size)):
+        return image
+    # A gap of 3 lets a cheap box filter do the first, coarse part; the difference from pure Lanczos is not visible.
+    return image.resize(size, Image.Resampling.LANCZOS, box=box, reducing_gap=3.0)
+
+
+class _Quiet:
+    """Silences Pillow's warnings about odd metadata while at least one thread decodes.
+
+    warnings.catch_warnings alone is not for threads: two that overlap would leave the filter of the first in place.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._depth = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._depth == 0:
+                self._saved = warnings.catch_warnings()
+                self._saved.__enter__()
+                warnings.filterwarnings("ignore", module=r"(PIL|pillow_heif)\.")
+            self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._saved.__exit__(None, None, None)
+
+
+_quiet = _Quiet()

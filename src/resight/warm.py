@@ -1,0 +1,38 @@
+"""Compile the kernels before they are needed, so that the wait can be announced. Later runs load them from a cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .options import ScoringOptions, VerifyOptions
+from .postings import GEOMETRY, Lists
+from .rerank import Placed, verify
+from .scoring import MEASURES, Part, matches
+from .types import Words
+
+
+def warm() -> None:
+    """Run every kernel of a search once, on next to nothing, with the types that stored lists have."""
+    lists = Lists(
+        offsets=_stored(np.zeros(2, np.int64)),
+        image=_stored(np.zeros(0, np.uint32)),
+        signature=_stored(np.zeros(0, np.uint64)),
+        geometry=_stored(np.zeros(0, GEOMETRY)),
+    )
+    part = Part(read=lambda words: lists, squared=np.zeros(1, np.int64), idf=np.zeros(1, np.float32))
+    query = Words(feature=np.zeros(1, np.int32), word=np.zeros(1, np.int32), signature=np.zeros(1, np.uint64))
+    options = ScoringOptions()
+    for measure in MEASURES.values():
+        measure(query, part, options)
+    matches(query, part, np.zeros(1, np.int32), options)
+    four = Placed(np.zeros((4, 2), np.float32), np.ones(4, np.float32), np.zeros(4, np.float32))
+    verify(four, four, size=(1, 1), options=VerifyOptions())
+
+
+def _stored(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """As an index maps it: read-only, which is another type to numba."""
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,196 @@
+"""Changes to an index that are struck at every point, and what the index must hold before and after each."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from resight.errors import IndexMissingError
+from resight.options import StoreOptions
+from resight.store import Disk, Entry, check, create, open_snapshot
+from resight.store import manifest as manifests
+
+from ..store.support import (
+    QUERIES,
+    SETTINGS,
+    QuickDisk,
+    Ranking,
+    Stored,
+    build,
+    change,
+    contents,
+    entry,
+    expected,
+    leftovers,
+    rankings,
+    tree,
+    vocabulary,
+)
+
+MERGE_EARLY = StoreOptions(merge_factor=2)
+A, B, C, D, E = (entry(key, seed) for seed, key in enumerate("abcde"))
+OTHER_A = entry("a", 7)
+NO_FEATURES = entry("none", 8, features=0)
+Z = entry("z", 9)
+
+Content = dict[str, Stored]
+Files = frozenset[tuple[str, bytes | None]]
+Answers = tuple[Content, dict[tuple[str, int], Ranking]]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """``act`` leads from an index with the entries ``before`` (None: no index) to one with those ``after``."""
+
+    before: list[Entry] | None
+    after: list[Entry]
+    prepare: Callable[[Path], None]
+    act: Callable[[Path, Disk], None]
+    operations: int  # at least as many must be counted, or the test has lost its object
+
+
+def _create(folder: Path, disk: Disk) -> None:
+    create(folder, vocabulary(), SETTINGS, disk=disk)
+
+
+def _nothing(folder: Path) -> None:
+    pass
+
+
+def _one_segment(folder: Path) -> None:
+    build(folder, [A, B, C])
+
+
+def _two_segments(folder: Path) -> None:
+    build(folder, [A, B, C], [D])
+
+
+def _with_removals(folder: Path) -> None:
+    build(folder, [A, B, C], [D])
+    change(folder, remove=["b"])
+
+
+def _add(folder: Path, disk: Disk) -> None:
+    change(folder, add=[D, E], disk=disk)
+
+
+def _add_replace_remove(folder: Path, disk: Disk) -> None:
+    change(folder, add=[E, OTHER_A, NO_FEATURES], remove=["d"], disk=disk)
+
+
+def _merge_automatically(folder: Path, disk: Disk) -> None:
+    change(folder, add=[D, E], disk=disk, options=MERGE_EARLY)
+
+
+def _remove_all(folder: Path, disk: Disk) -> None:
+    change(folder, remove=["a", "b", "c", "d"], disk=disk)
+
+
+def _merge(folder: Path, disk: Disk) -> None:
+    change(folder, merge=True, disk=disk)
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "create": Scenario(None, [], _nothing, _create, operations=8),
+    "add": Scenario([A, B, C], [A, B, C, D, E], _one_segment, _add, operations=28),
+    "add, replace and remove": Scenario(
+        [A, B, C, D], [OTHER_A, B, C, E, NO_FEATURES], _two_segments, _add_replace_remove, operations=31
+    ),
+    "automatic merge": Scenario([A, B, C], [A, B, C, D, E], _one_segment, _merge_automatically, operations=55),
+    "remove all": Scenario([A, B, C, D], [], _two_segments, _remove_all, operations=10),
+    "merge": Scenario([A, C, D], [A, C, D], _with_removals, _merge, operations=30),
+}
+
+
+def answers(folder: Path) -> Answers | None:
+    """What the index holds and finds, or None if there is none. Nothing about it may be wrong."""
+    try:
+        snapshot = open_snapshot(folder)
+    except IndexMissingError:
+        return None
+    with snapshot:
+        found = contents(snapshot), rankings(snapshot, QUERIES[:1])
+    assert check(folder).problems == ()
+    return found
+
+
+class Judge:
+    """Knows what an index of given entries must answer; works it out once, in a place of its own."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._known: dict[str, Answers] = {}
+        self._verdicts: dict[Files, bool] = {}
+        self._found: dict[Files, Answers | None] = {}
+
+    def right(self, entries: list[Entry]) -> Answers:
+        name = repr([(e.key, e.content) for e in entries])
+        if name not in self._known:
+            folder = self._place / f"right-{len(self._known)}"
+            build(folder, sorted(entries, key=lambda e: e.key))
+            found = answers(folder)
+            assert found
+            assert found[0] == expected(entries)
+            self._known[name] = found
+        return self._known[name]
+
+    def found(self, files: dict[str, bytes | None], index: str) -> Answers | None:
+        """What the index at this place among these files answers. Equal files are opened once."""
+        name, place = frozenset(files.items()), self._place / "found"
+        if name not in self._found:
+            for path, data in files.items():
+                if data is None:
+                    (place / path).mkdir(parents=True)
+                else:
+                    (place / path).write_bytes(data)
+            try:
+                self._found[name] = answers(place / index)
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
+        return self._found[name]
+
+    def committed(self, folder: Path, scenario: Scenario, *, last: int | None) -> bool:
+        """Whether the index is exactly the one after the change, or exactly commit ``last``, the one before it.
+
+        Also lets the next writer go on. Equal files get the verdict they got before.
+        """
+        files = frozenset(tree(folder).items()) if folder.exists() else frozenset()
+        if files not in self._verdicts:
+            self._verdicts[files] = self._decide(folder, scenario, last)
+            self.goes_on(folder, scenario.after if self._verdicts[files] else scenario.before)
+        return self._verdicts[files]
+
+    def _decide(self, folder: Path, scenario: Scenario, last: int | None) -> bool:
+        found = answers(folder)
+        if found is None:
+            assert last is None, "the index is gone"
+            return False
+        number = manifests.read(folder).commit
+        if number == last:
+            assert scenario.before is not None
+            assert found == self.right(scenario.before)
+            return False
+        assert last is None or number > last
+        assert found == self.right(scenario.after)
+        return True
+
+    def goes_on(self, folder: Path, entries: list[Entry] | None) -> None:
+        """The next writer sweeps what was left, and its commit is as good as any; a lost ``create`` is repeated."""
+        if entries is None:
+            create(folder, vocabulary(), SETTINGS, disk=QuickDisk())
+        change(folder, add=[Z])
+        assert leftovers(folder) == set()
+        assert answers(folder) == self.right([*(entries or []), Z])
+
+
+def last_commit(folder: Path) -> int | None:
+    return manifests.read(folder).commit if folder.exists() else None
+
+
+def copy(source: Path, target: Path) -> Path:
+    """The prepared index (or its absence) at another place."""
+    if source.exists():
+        shutil.copytree(source, target)
+    return target

@@ -1,0 +1,250 @@
+"""No damaged byte goes unnoticed: the right answer or IndexDamagedError, never another answer, error or crash."""
+
+from __future__ import annotations
+
+import shutil
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from resight.errors import IndexDamagedError, IndexMissingError
+from resight.store import Writer, check, open_snapshot
+from resight.store import manifest as manifests
+from resight.store.checked import BLOCK, CheckedFile, block_sums
+from resight.types import Words
+
+from ..store.support import QUERIES, WORDS, build, change, contents, entry, leftovers, ranking, rankings
+from .scenarios import OTHER_A, A, B, C, D, E
+
+SMALL = 400  # bytes
+
+
+def make(folder: Path, *, seed: int = 0) -> Path:
+    """Two segments, with pictures removed from the first."""
+    others = [entry(e.key, 20 + i + seed) for i, e in enumerate([A, B, C, D, E])] if seed else [A, B, C, D, E]
+    build(folder, others[:3], others[3:], vocabulary_seed=seed)
+    change(folder, remove=["b"])
+    (folder / "writer.lock").unlink()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("damage") / "index")
+
+
+FILES = [
+    "manifest",
+    "vocabulary.npz",
+    "segments/00000001/dead-00000003.npz",
+    *(
+        f"segments/{segment}/{file}"
+        for segment in ("00000001", "00000002")
+        for file in (
+            "image.npy", "signature.npy", "geometry.npy", "offsets.npy", "df.npy", "squared.npy", "sums.npy",
+            "pictures.db",
+        )
+    ),
+]  # fmt: skip
+
+
+def test_all_files_are_listed_here(index: Path) -> None:
+    assert sorted(FILES) == sorted(p.relative_to(index).as_posix() for p in index.rglob("*") if p.is_file())
+    assert {f for f in FILES if (index / f).stat().st_size > SMALL} == {f for f in FILES if not f.endswith("npy")}
+
+
+class Witness:
+    """Remembers the right answers of an undamaged index."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.right = self._read()
+
+    def _read(self) -> object:
+        with open_snapshot(self.folder) as snapshot:
+            return rankings(snapshot, QUERIES[:1]), contents(snapshot), snapshot.vocabulary.fingerprint
+
+    def insist(self) -> None:
+        """Searches raise IndexDamagedError or are right; the check finds something."""
+        said = ""
+        try:
+            assert self._read() == self.right, "another answer"
+        except IndexDamagedError as error:
+            said = str(error)
+        assert not said or (str(self.folder) in said and "; " in said)  # what is wrong; what to do about it
+        try:
+            problems = check(self.folder).problems
+        except IndexDamagedError as error:
+            problems = (str(error),)
+        assert problems, "the check found nothing"
+
+
+def positions(file: str, size: int) -> list[int]:
+    """Every byte of a small file; of a larger one, and of the second segment, the first and last and a sample."""
+    step = 97 if size > SMALL else 1 if "00000001" in file else 11
+    return [p for p in range(size) if p < 20 or p >= size - 20 or p % step == 0]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_flipped_bytes(file: str, index: Path) -> None:
+    witness, path = Witness(index), index / file
+    whole = path.read_bytes()
+    try:
+        for position in positions(file, len(whole)):
+            flip = 1 << position % 8 if position % 2 else 0xFF
+            with path.open("r+b") as handle:
+                handle.seek(position)
+                handle.write(bytes([whole[position] ^ flip]))
+            try:
+                witness.insist()
+            except BaseException as error:
+                error.add_note(f"byte {position} of {file}, flipped by {flip:#x}")
+                raise
+            with path.open("r+b") as handle:
+                handle.seek(position)
+                handle.write(whole[position : position + 1])
+    finally:
+        path.write_bytes(whole)
+    assert check(index).problems == ()
+
+
+def test_flipped_bits_of_the_first_line(index: Path) -> None:
+    """No checksum covers the manifest's first line: every single bit of it."""
+    path = index / "manifest"
+    whole = path.read_bytes()
+    try:
+        for bit in range(8 * (whole.index(b"\n") + 1)):
+            damaged = bytearray(whole)
+            damaged[bit // 8] ^= 1 << bit % 8
+            path.write_bytes(damaged)
+            with pytest.raises(IndexDamagedError):
+                open_snapshot(index)
+            with pytest.raises(IndexDamagedError):
+                check(index)
+    finally:
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_wrong_sizes(file: str, index: Path) -> None:
+    witness, path = Witness(index), index / file
+    whole = path.read_bytes()
+    try:
+        for damaged in (b"", whole[:1], whole[: len(whole) // 2], whole[:-1], whole + b"\0", whole + whole, b"\0" * 99):
+            path.write_bytes(damaged)
+            witness.insist()
+    finally:
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_missing_file(file: str, index: Path) -> None:
+    witness, path = Witness(index), index / file
+    hidden = path.rename(index.parent / "hidden")
+    try:
+        if file == "manifest":
+            with pytest.raises(IndexMissingError, match="there is no index at"):
+                open_snapshot(index)
+            with pytest.raises(IndexMissingError, match="there is no index at"):
+                check(index)
+        else:
+            witness.insist()
+        path.mkdir()
+        witness.insist()
+        path.rmdir()
+    finally:
+        hidden.rename(path)
+
+
+@pytest.mark.parametrize("file", [*FILES, "segments/00000001", "segments/00000002"])
+def test_file_of_another_index(file: str, index: Path, tmp_path: Path) -> None:
+    """Sound in itself, and of the same sizes, but not this index's."""
+    other, mixed = make(tmp_path / "other", seed=5), tmp_path / "mixed"
+    shutil.copytree(index, mixed)
+    witness = Witness(mixed)
+    if (mixed / file).is_dir():
+        shutil.rmtree(mixed / file)
+        shutil.copytree(other / file, mixed / file)
+    else:
+        same = (mixed / file).read_bytes() == (other / file).read_bytes()
+        shutil.copyfile(other / file, mixed / file)
+        if same:  # such as the counts of pictures that happen to agree
+            assert check(mixed).problems == ()
+            return
+    witness.insist()
+
+
+def test_segments_in_each_others_place(index: Path, tmp_path: Path) -> None:
+    shutil.copytree(index, tmp_path / "mixed")
+    witness, segments = Witness(tmp_path / "mixed"), tmp_path / "mixed" / "segments"
+    (segments / "00000001").rename(segments / "x")
+    (segments / "00000002").rename(segments / "00000001")
+    (segments / "x").rename(segments / "00000002")
+    witness.insist()
+
+
+def test_newer_format_asks_for_an_upgrade(index: Path, tmp_path: Path) -> None:
+    shutil.copytree(index, tmp_path / "newer")
+    path = tmp_path / "newer" / "manifest"
+    body = b"a future that cannot be read"
+    path.write_bytes(f"resight-index {manifests.FORMAT + 1} {zlib.crc32(body):08x}\n".encode() + body)
+    message = f"has format {manifests.FORMAT + 1}, this version reads up to {manifests.FORMAT}; upgrade resight"
+    with pytest.raises(IndexDamagedError, match=message):
+        open_snapshot(tmp_path / "newer")
+    with pytest.raises(IndexDamagedError, match=message):
+        Writer(tmp_path / "newer")
+
+
+def test_foreign_files_are_reported_and_left_alone(index: Path, tmp_path: Path) -> None:
+    shutil.copytree(index, tmp_path / "index")
+    (tmp_path / "index" / "notes.txt").write_text("mine")
+    (problem,) = check(tmp_path / "index").problems
+    assert "notes.txt does not belong to the index; move it away" in problem
+    change(tmp_path / "index", add=[OTHER_A])
+    assert leftovers(tmp_path / "index") == {"notes.txt"}
+
+
+def test_blocks_of_large_files_are_checked_when_they_are_used(tmp_path: Path) -> None:
+    """A damaged block does not hinder what never reads it, and stops what does."""
+    folder = tmp_path / "index"
+    build(folder, [entry("large", 1, features=3 * BLOCK // 8), entry("small", 2)])
+    path = folder / "segments" / "00000001" / "signature.npy"
+    whole = path.read_bytes()
+    assert len(whole) > 3 * BLOCK
+    for position in (0, 127, 128, BLOCK - 1, BLOCK, 2 * BLOCK + 5, len(whole) - 1):
+        damaged = bytearray(whole)
+        damaged[position] ^= 0x10
+        path.write_bytes(damaged)
+        (problem,) = check(folder).problems
+        assert "signature.npy is damaged" in problem
+        with pytest.raises(IndexDamagedError, match=r"signature\.npy is damaged"), open_snapshot(folder) as snapshot:
+            contents(snapshot)
+    zero = np.zeros(1, np.int32)
+    with open_snapshot(folder) as snapshot:  # the last byte is damaged, in the list of the last word
+        common, rare = (Words(zero, zero + word, zero.astype(np.uint64)) for word in (0, WORDS - 1))
+        assert snapshot.segments[0].lists(common.word).offsets[1] * 8 < 2 * BLOCK
+        assert ranking(snapshot, "cosine", common)
+        with pytest.raises(IndexDamagedError, match=f"wrong checksum in bytes {3 * BLOCK} to"):
+            ranking(snapshot, "cosine", rare)
+    path.write_bytes(whole)
+    with open_snapshot(folder) as snapshot:
+        assert ranking(snapshot, "cosine", rare)
+
+
+def test_threads_that_check_the_same_blocks(tmp_path: Path) -> None:
+    """However threads interleave, no block may be taken for checked that was not."""
+    blocks = 64
+    data = np.arange(blocks * BLOCK // 8, dtype=np.uint64).view(np.uint8).copy()
+    sums = block_sums(data)
+    data[-1] ^= 1
+    (tmp_path / "file").write_bytes(data.tobytes())
+    file = CheckedFile(tmp_path / "file", size=len(data), sums=sums)
+    starts = np.arange(blocks - 1, dtype=np.int64) * BLOCK
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: file.check_ranges(starts, starts + 1), range(16)))
+    last = np.array([len(data) - 1], dtype=np.int64)
+    with pytest.raises(IndexDamagedError, match="wrong checksum"):
+        file.check_ranges(last, last + 1)

@@ -1,0 +1,1 @@
+"""Indexes that earlier versions wrote. Later versions must read them."""

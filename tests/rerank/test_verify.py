@@ -1,0 +1,353 @@
+"""Geometric verification on made scenes: known maps are recovered, chance is not taken for agreement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from resight.options import VerifyOptions
+from resight.postings import decode, encode
+from resight.rerank import Placed, Verified, one_to_one, verify
+from resight.rerank.verify import OCTAVES, TURN, log_false_alarms
+from resight.types import Features
+
+Array = npt.NDArray[Any]
+WIDTH, HEIGHT = 1000, 750
+OPTIONS = VerifyOptions()
+
+
+def check(query: Placed, found: Placed, **values: Any) -> Verified | None:
+    return verify(query, found, size=(WIDTH, HEIGHT), options=VerifyOptions(**values))
+
+
+def placed(xy: Any, scale: Any = None, angle: Any = None) -> Placed:
+    positions = np.asarray(xy, np.float32).reshape(-1, 2)
+    n = len(positions)
+    sizes = np.full(n, 8.0) if scale is None else scale
+    turns = np.zeros(n) if angle is None else angle
+    return Placed(positions, np.asarray(sizes, np.float32), np.asarray(turns, np.float32))
+
+
+def as_stored(places: Placed) -> Placed:
+    """Through the six bytes of a posting."""
+    nothing = np.zeros((len(places.xy), 128), np.uint8)
+    return Placed(*decode(encode(Features(places.xy, places.scale, places.angle, nothing, WIDTH, HEIGHT)), WIDTH))
+
+
+def strangers(count: int, rng: np.random.Generator) -> Placed:
+    """Features anywhere, of any angle, over four octaves of scale."""
+    xy = rng.random((count, 2)) * [WIDTH, HEIGHT]
+    return placed(xy, WIDTH * 2 ** -rng.uniform(5, 9, count), rng.uniform(0, 2 * np.pi, count))
+
+
+def joined(first: Placed, second: Placed) -> Placed:
+    return Placed(*(np.concatenate(pair) for pair in zip(_columns(first), _columns(second), strict=True)))
+
+
+def taken(places: Placed, order: Array) -> Placed:
+    return Placed(*(column[order] for column in _columns(places)))
+
+
+def _columns(places: Placed) -> tuple[Array, Array, Array]:
+    return places.xy, places.scale, places.angle
+
+
+@dataclass
+class Scene:
+    query: Placed
+    found: Placed
+    truth: Array  # (2, 3) query → found
+    agree: Array  # (m,) bool
+
+
+def scene(seed: int, *, matches: int = 60, outliers: float = 0.6, stretched: float = 1.2, noise: float = 0.5) -> Scene:
+    """A picture seen again: turned, 0.5 to 2 times as large, stretched one way, with some noise.
+
+    Angles and scales are those of the map's similarity part, noisy, and stored as an index stores them.
+    """
+    rng = np.random.default_rng(seed)
+    good = round(matches * (1 - outliers))
+    turn, size, stretch = rng.uniform(0, 2 * np.pi), 2 ** rng.uniform(-1, 1), rng.uniform(1 / stretched, stretched)
+    c, s = np.cos(turn), np.sin(turn)
+    linear = size * np.array([[c, -s], [s, c]]) @ np.diag([stretch, 1])
+    # Query features lie where the map stays inside the picture: the pre-image of a central box.
+    target = rng.random((good, 2)) * [600, 450] + [200, 150]
+    shift = np.array([500, 375]) - linear @ np.array([500, 375])
+    source = (target - shift) @ np.linalg.inv(linear).T
+    scale, angle = WIDTH * 2 ** -rng.uniform(5.5, 8, good), rng.uniform(0, 2 * np.pi, good)
+    seen = placed(
+        target + rng.normal(0, noise, target.shape),
+        scale * size * np.sqrt(stretch) * 2 ** rng.normal(0, 0.1, good),
+        (angle + turn + rng.normal(0, 0.05, good)) % (2 * np.pi),
+    )
+    bad = matches - good
+    query = joined(placed(source, scale, angle), strangers(bad, rng))
+    found = as_stored(joined(seen, strangers(bad, rng)))
+    order = rng.permutation(matches)
+    agree = (np.arange(matches) < good)[order]
+    return Scene(taken(query, order), taken(found, order), np.column_stack([linear, shift]), agree)
+
+
+def mapped(transform: Array, xy: Array) -> Array:
+    result: Array = xy.astype(float) @ transform[:, :2].T + transform[:, 2]
+    return result
+
+
+# --- recovery
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_known_map_is_recovered_among_60_percent_outliers(seed: int) -> None:
+    made = scene(seed)
+    verified = check(made.query, made.found)
+    assert verified is not None
+    inside = made.query.xy[made.agree]
+    error = np.linalg.norm(mapped(verified.transform, inside) - mapped(made.truth, inside), axis=1)
+    assert error.max() <= 2
+    assert verified.inliers[made.agree].all()
+    assert verified.inliers[~made.agree].sum() <= 2
+
+
+def test_refinement_grows_from_a_similarity_to_a_slanted_view() -> None:
+    """Stretched by up to 1.8, a single match's similarity fits its neighbourhood alone; refining finds the rest."""
+    complete = 0
+    for seed in range(40):
+        made = scene(seed, matches=80, outliers=0.4, stretched=1.8, noise=2.5)
+        verified = check(made.query, made.found)
+        complete += verified is not None and bool(verified.inliers[made.agree].all())
+    assert complete >= 38
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_inliers_are_near_turned_and_resized_as_the_map_says(seed: int) -> None:
+    made = scene(seed)
+    verified = check(made.query, made.found)
+    assert verified is not None
+    near = (
+        np.linalg.norm(mapped(verified.transform, made.query.xy) - made.found.xy, axis=1) <= OPTIONS.tolerance * WIDTH
+    )
+    # The nearest similarity to a linear map, as complex numbers: (p + s) + (r − q) i.
+    (p, q, _), (r, s, _) = verified.transform
+    turn = np.exp(1j * (made.found.angle - made.query.angle)) * np.conj(complex(p + s, r - q))
+    octaves = np.log2(made.found.scale / made.query.scale) - np.log2(np.sqrt(p * s - q * r))
+    assert np.array_equal(verified.inliers, near & (np.abs(np.angle(turn)) <= TURN) & (np.abs(octaves) <= OCTAVES))
+
+
+def test_a_translation_by_hand() -> None:
+    corners = np.array([[0, 0], [100, 0], [0, 100], [100, 100], [50, 20], [30, 70]])
+    verified = check(placed(corners), placed(corners + np.array([40, -7])))
+    assert verified is not None
+    assert verified.transform == pytest.approx(np.array([[1, 0, 40], [0, 1, -7]]), abs=1e-4)
+    assert verified.inliers.tolist() == [True] * 6
+
+
+def test_a_quarter_turn_and_doubling_by_hand() -> None:
+    """(x, y) → (300 − 2y, 2x): from +x towards +y, as angles are counted."""
+    points = np.array([[0, 0], [100, 0], [0, 100], [100, 100], [50, 20], [30, 70]])
+    seen = np.stack([300 - 2 * points[:, 1], 2 * points[:, 0]], axis=1)
+    verified = check(placed(points), placed(seen, np.full(6, 16), np.full(6, np.pi / 2)))
+    assert verified is not None
+    assert verified.transform == pytest.approx(np.array([[0, -2, 300], [2, 0, 0]]), abs=1e-3)
+
+
+def test_tolerance_and_min_inliers_by_hand() -> None:
+    """Five points in place and one 20 px off: out at a tolerance of 10 px (0.01 · 1000), in at 30."""
+    points = np.array([[0, 0], [400, 0], [0, 400], [400, 400], [200, 200], [100, 300]], float)
+    seen = points.copy()
+    seen[5] += [0, 20]
+    strict = check(placed(points), placed(seen))
+    assert strict is not None
+    assert strict.inliers.tolist() == [True] * 5 + [False]
+    assert check(placed(points), placed(seen), min_inliers=6) is None
+    loose = check(placed(points), placed(seen), min_inliers=6, tolerance=0.03)
+    assert loose is not None
+    assert loose.inliers.all()
+
+
+# --- chance
+
+
+def false_alarms(matches: int, trials: int) -> float:
+    count = 0
+    for trial in range(trials):
+        rng = np.random.default_rng((matches, trial))
+        count += check(strangers(matches, rng), as_stored(strangers(matches, rng))) is not None
+    return count / trials
+
+
+@pytest.mark.parametrize("matches", [5, 20, 100, 300])
+def test_unrelated_matches_do_not_verify(matches: int) -> None:
+    """``false_alarms`` = 0.01 bounds how often chance passes; in 1000 trials of each it never did."""
+    assert false_alarms(matches, 200) == 0
+
+
+def upright(count: int, rng: np.random.Generator) -> Placed:
+    """As strangers, but upright and of one size, as texture often is: angles and scales agree by themselves."""
+    places = strangers(count, rng)
+    return placed(places.xy, 8 * 2 ** rng.normal(0, 0.3, count), rng.normal(1, 0.2, count) % (2 * np.pi))
+
+
+@pytest.mark.parametrize("matches", [20, 100, 300])
+def test_unrelated_upright_matches(matches: int) -> None:
+    count = 0
+    for trial in range(100):
+        rng = np.random.default_rng((matches, trial, 1))
+        count += check(upright(matches, rng), as_stored(upright(matches, rng))) is not None
+    assert count == 0
+
+
+def test_false_alarms_by_hand() -> None:
+    # 10 matches, 5 agree: 10 · C(10, 5) · C(5, 3) · 0.01² = 10 · 252 · 10 / 10⁴ = 2.52
+    assert np.exp(log_false_alarms(10, 5, 0.01)) == pytest.approx(2.52)
+    # all four of four agree: 4 · 1 · 4 · 0.01 = 0.16
+    assert np.exp(log_false_alarms(4, 4, 0.01)) == pytest.approx(0.16)
+
+
+def test_the_more_matches_the_more_must_agree() -> None:
+    def needed(matches: int) -> int:
+        return next(k for k in range(4, matches + 1) if log_false_alarms(matches, k, 1e-4) < np.log(0.01))
+
+    wanted = [needed(m) for m in (10, 100, 1000)]
+    assert wanted == sorted(wanted)
+    assert wanted[-1] > wanted[0]
+
+
+def test_false_alarms_option_decides() -> None:
+    """Four agreeing among 40: not beyond chance at 0.01, accepted when many false alarms are."""
+    rng = np.random.default_rng(0)
+    corners = np.array([[100, 100], [800, 120], [150, 600], [820, 640]])
+    query = joined(placed(corners), strangers(36, rng))
+    found = joined(placed(corners + 30), strangers(36, rng))
+    assert check(query, found) is None
+    lenient = check(query, found, false_alarms=1e9)
+    assert lenient is not None
+    assert lenient.inliers.tolist() == [True] * 4 + [False] * 36
+
+
+def test_mirrored_scenes_do_not_verify() -> None:
+    """A mirror image is no view of the same scene."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        points = rng.random((30, 2)) * [WIDTH, HEIGHT]
+        mirrored = np.stack([WIDTH - points[:, 0], points[:, 1]], axis=1)
+        angle = rng.uniform(0, 2 * np.pi, 30)
+        flipped = placed(mirrored, None, (np.pi - angle) % (2 * np.pi))
+        assert check(placed(points, None, angle), as_stored(flipped)) is None
+
+
+def test_extreme_stretches_do_not_verify() -> None:
+    rng = np.random.default_rng(0)
+    points = rng.random((20, 2)) * 900
+    assert check(placed(points), placed(points * [1, 0.05])) is None
+    assert check(placed(points), placed(points * 0.05, np.full(20, 0.4))) is None
+    reference = check(placed(points), placed(points * 0.2, np.full(20, 1.6)))
+    assert reference is not None
+    assert reference.inliers.all()
+
+
+# --- degenerate input
+
+
+@pytest.mark.parametrize("count", range(4))
+def test_fewer_matches_than_min_inliers(count: int) -> None:
+    same = placed(np.random.default_rng(0).random((count, 2)) * 500)
+    assert check(same, same) is None
+
+
+def test_four_matches_may_be_enough() -> None:
+    same = placed([[0, 0], [300, 0], [0, 300], [300, 310]])
+    verified = check(same, same)
+    assert verified is not None
+    assert verified.inliers.all()
+    assert check(same, same, min_inliers=5) is None
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        np.zeros((30, 2)),  # all equal
+        np.stack([np.arange(30) * 20, np.full(30, 100)], axis=1),  # a horizontal line
+        np.stack([np.full(30, 50), np.arange(30) * 20], axis=1),  # a vertical line
+        np.stack([np.arange(30) * 20, np.arange(30) * 10 + 7], axis=1),  # a slanted line
+        np.repeat([[10, 10], [500, 300]], 15, axis=0),  # two places
+    ],
+)
+def test_points_that_fix_no_map(points: Array) -> None:
+    assert check(placed(points), placed(points)) is None
+    with_strangers = np.concatenate([points, np.random.default_rng(0).random((4, 2)) * 700])
+    verified = check(placed(with_strangers), placed(with_strangers + 5))
+    assert verified is None or np.isfinite(verified.transform).all()
+
+
+def test_duplicated_matches_change_nothing_but_the_count() -> None:
+    made = scene(1, outliers=0.3)
+    twice = np.repeat(np.arange(60), 2)
+    once, double = check(made.query, made.found), check(taken(made.query, twice), taken(made.found, twice))
+    assert once is not None
+    assert double is not None
+    assert double.inliers.sum() == 2 * once.inliers.sum()
+    assert double.transform == pytest.approx(once.transform, abs=1e-6)
+
+
+# --- the same answer every time
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_matches_does_not_matter(seed: int) -> None:
+    """Up to ties: the same matches agree, on the same map."""
+    made = scene(seed)
+    order = np.random.default_rng(seed + 100).permutation(60)
+    first, second = check(made.query, made.found), check(taken(made.query, order), taken(made.found, order))
+    assert first is not None
+    assert second is not None
+    assert np.array_equal(first.inliers[order], second.inliers)
+    inside = made.query.xy[made.agree]
+    gaps = mapped(first.transform, inside) - mapped(second.transform, inside)
+    assert np.abs(gaps).max() < 0.5
+
+
+def test_deterministic() -> None:
+    made = scene(7)
+    results = [check(made.query, made.found) for _ in range(3)]
+    assert len({r.transform.tobytes() + r.inliers.tobytes() for r in results if r}) == 1
+    assert all(results)
+
+
+# --- one_to_one
+
+
+def brute_force_one_to_one(query: list[int], posting: list[int], distance: list[int]) -> list[int]:
+    """First each query feature keeps its closest match, then each posting the closest of those; ties to the first."""
+    best_of_feature: dict[int, int] = {}
+    for row in range(len(query)):
+        rival = best_of_feature.get(query[row])
+        if rival is None or distance[row] < distance[rival]:
+            best_of_feature[query[row]] = row
+    best_of_posting: dict[int, int] = {}
+    for row in sorted(best_of_feature.values()):
+        rival = best_of_posting.get(posting[row])
+        if rival is None or distance[row] < distance[rival]:
+            best_of_posting[posting[row]] = row
+    return sorted(best_of_posting.values())
+
+
+@settings(max_examples=200, deadline=None)
+@given(rows=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 4)), max_size=25))
+def test_one_to_one_equals_brute_force(rows: list[tuple[int, int, int]]) -> None:
+    columns = [[row[i] for row in rows] for i in range(3)]
+    kept = one_to_one(*(np.array(column, np.int64) for column in columns)).tolist()
+    assert kept == brute_force_one_to_one(*columns)
+    assert len({columns[0][k] for k in kept}) == len({columns[1][k] for k in kept}) == len(kept)
+
+
+def test_one_to_one_by_hand() -> None:
+    query, posting, distance = np.array([0, 0, 1, 2, 2]), np.array([7, 8, 8, 8, 9]), np.array([5, 3, 3, 1, 2])
+    # Feature 0 keeps row 1, feature 1 row 2, feature 2 row 3; all three want posting 8, and row 3 is closest.
+    assert one_to_one(query, posting, distance).tolist() == [3]
+    assert one_to_one(query[:3], posting[:3], distance[:3]).tolist() == [1]

@@ -1,0 +1,1 @@
+"""The index on disk: what was stored is what is found."""

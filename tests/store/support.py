@@ -1,0 +1,235 @@
+"""Small indexes of made-up words: no pictures, no training, the same bytes on every machine and numpy version."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from resight.options import ScoringOptions, StoreOptions
+from resight.postings import GEOMETRY
+from resight.recipes import RECIPES, Recipe
+from resight.scoring import MEASURES
+from resight.search import shortlist
+from resight.store import Disk, Entry, Snapshot, Writer, create, open_snapshot
+from resight.store import manifest as manifests
+from resight.store.segment import FOLDER
+from resight.types import Words
+from resight.vocabulary import Vocabulary
+
+WORDS = 12
+SETTINGS = {"features": {"detector": "none"}}
+NEVER_MERGE = StoreOptions(merge_factor=1000)
+RECIPE_OF: dict[str, Recipe] = {
+    measure: replace(RECIPES["hamming"], scoring=ScoringOptions(measure=measure)) for measure in MEASURES
+}
+Ranking = list[tuple[str, float]]
+
+
+class QuickDisk(Disk):
+    """Does not wait for the device. For tests in which the power stays on."""
+
+    def sync(self, path: Path) -> None:
+        if not path.exists():
+            raise FileNotFoundError(path)
+
+
+def noise(seed: object, count: int, *, kind: npt.DTypeLike = np.uint8) -> npt.NDArray[Any]:
+    """``count`` numbers that only the seed decides."""
+    size = np.dtype(kind).itemsize
+    return np.frombuffer(hashlib.shake_128(repr(seed).encode()).digest(count * size), dtype=kind).copy()
+
+
+def vocabulary(seed: int = 0) -> Vocabulary:
+    return Vocabulary(
+        centroids=noise(("centroids", seed), WORDS * 4).reshape(WORDS, 4),
+        projection=noise(("projection", seed), 64 * 4, kind=np.int8).reshape(64, 4),
+        medians=noise(("medians", seed), WORDS * 64, kind="<i2").reshape(WORDS, 64),
+        description={"seed": seed},
+    )
+
+
+def words(seed: object, rows: int) -> Words:
+    """Uneven words, and signatures within reach of their word's, so that every measure has something to find."""
+    uneven = (noise(("word", seed), rows) % WORDS) * (noise(("skew", seed), rows) % WORDS) // (WORDS - 1)
+    apart = noise(("a", seed), rows, kind="<u8") & noise(("b", seed), rows, kind="<u8")
+    apart &= noise(("c", seed), rows, kind="<u8")  # about 8 of 64 bits
+    return Words(
+        feature=np.arange(rows, dtype=np.int32),
+        word=uneven.astype(np.int32),
+        signature=noise("signatures", WORDS, kind="<u8")[uneven] ^ apart,
+    )
+
+
+def entry(key: str, seed: int = 0, *, features: int | None = None, metadata: dict[str, Any] | None = None) -> Entry:
+    """A picture whose words only the seed decides: the same seed under two keys makes a tie."""
+    count = 4 + seed % 5 if features is None else features
+    return Entry(
+        key=key,
+        words=words(seed, count),
+        geometry=noise(("geometry", seed), count * GEOMETRY.itemsize).view(GEOMETRY),
+        width=100 + seed,
+        height=50,
+        content=noise(("content", seed), 16).tobytes(),
+        path=f"/somewhere/{key}" if seed % 2 else None,
+        metadata={"seed": seed} if metadata is None else metadata,
+    )
+
+
+QUERIES = (words("query", 20), words(3, 7))  # the second is the picture of seed 3 itself
+
+
+def build(
+    folder: Path,
+    *batches: Iterable[Entry],
+    vocabulary_seed: int = 0,
+    options: StoreOptions = NEVER_MERGE,
+    disk: Disk | None = None,
+) -> None:
+    """A new index with one commit per batch."""
+    disk = disk or QuickDisk()
+    create(folder, vocabulary(vocabulary_seed), SETTINGS, disk=disk)
+    for batch in batches:
+        change(folder, add=batch, options=options, disk=disk)
+
+
+def change(
+    folder: Path,
+    *,
+    add: Iterable[Entry] = (),
+    remove: Iterable[str] = (),
+    merge: bool = False,
+    options: StoreOptions = NEVER_MERGE,
+    disk: Disk | None = None,
+) -> None:
+    """One commit by one writer."""
+    with Writer(folder, options=options, disk=disk or QuickDisk()) as writer:
+        for key in remove:
+            writer.remove(key)
+        for e in add:
+            writer.add(e)
+        writer.commit()
+        if merge:
+            writer.merge()
+
+
+# What an index holds, in forms that can be compared
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Everything an index keeps of one picture, except where it keeps it."""
+
+    content: bytes
+    path: str | None
+    size: tuple[int, int]
+    features: int
+    metadata: str
+    words: tuple[int, ...]  # in list order: by word, then by feature
+    signatures: tuple[int, ...]
+    geometry: bytes
+
+
+def stored(e: Entry) -> Stored:
+    """What should be kept of an entry."""
+    order = sorted(range(len(e.words)), key=lambda row: int(e.words.word[row]))
+    return Stored(
+        e.content,
+        e.path,
+        (e.width, e.height),
+        len(e.geometry),
+        json.dumps(e.metadata, sort_keys=True),
+        tuple(int(e.words.word[row]) for row in order),
+        tuple(int(e.words.signature[row]) for row in order),
+        b"".join(e.geometry[e.words.feature[row]].tobytes() for row in order),
+    )
+
+
+def expected(entries: Iterable[Entry]) -> dict[str, Stored]:
+    return {e.key: stored(e) for e in entries}
+
+
+def contents(snapshot: Snapshot) -> dict[str, Stored]:
+    """What is kept of every living picture, read back from the lists and the table."""
+    found: dict[str, Stored] = {}
+    for segment in snapshot.segments:
+        lists = segment.all_lists()
+        word = np.repeat(np.arange(lists.words), np.diff(lists.offsets))
+        for row in segment.table.all():
+            if not segment.alive[row.ordinal]:
+                continue
+            assert row.key not in found, f"{row.key!r} is alive twice"
+            mine = np.flatnonzero(lists.image == row.ordinal)
+            found[row.key] = Stored(
+                row.content,
+                row.path,
+                (row.width, row.height),
+                row.features,
+                json.dumps(row.metadata, sort_keys=True),
+                tuple(word[mine].tolist()),
+                tuple(lists.signature[mine].tolist()),
+                segment.geometry(mine).tobytes(),
+            )
+    return found
+
+
+def ranking(snapshot: Snapshot, measure: str, query: Words) -> Ranking:
+    """All pictures that score, best first."""
+    return [(c.row.key, c.score) for c in shortlist(snapshot, query, 1000, RECIPE_OF[measure])]
+
+
+def rankings(snapshot: Snapshot, queries: Sequence[Words] = QUERIES) -> dict[tuple[str, int], Ranking]:
+    """The answers of every measure to every query, to the last bit."""
+    return {
+        (measure, number): ranking(snapshot, measure, query)
+        for measure in RECIPE_OF
+        for number, query in enumerate(queries)
+    }
+
+
+def statistics(snapshot: Snapshot) -> dict[str, Any]:
+    """The counts that weigh every score."""
+    df = np.sum([np.zeros(WORDS, np.int64), *(segment.df for segment in snapshot.segments)], axis=0)
+    idf = snapshot.parts[0].idf.tolist() if snapshot.parts else None
+    return {
+        "pictures": snapshot.pictures,
+        "features": snapshot.manifest.features,
+        "df": df.tolist(),
+        "idf": idf,
+    }
+
+
+def state(folder: Path) -> tuple[dict[str, Stored], dict[tuple[str, int], Ranking], dict[str, Any]]:
+    """Contents, rankings and statistics of the last commit."""
+    with closing(open_snapshot(folder)) as snapshot:
+        return contents(snapshot), rankings(snapshot), statistics(snapshot)
+
+
+def state_of(
+    entries: Mapping[str, Entry], folder: Path
+) -> tuple[dict[str, Stored], dict[tuple[str, int], Ranking], dict[str, Any]]:
+    """What an index of these entries alone answers, made at a new folder in one commit in sorted order."""
+    build(folder, [entries[key] for key in sorted(entries)])
+    return state(folder)
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """All files below with their bytes, and all folders with None."""
+    return {p.relative_to(folder).as_posix(): None if p.is_dir() else p.read_bytes() for p in folder.rglob("*")}
+
+
+def leftovers(folder: Path) -> set[str]:
+    """Files and folders that the manifest does not name."""
+    manifest = manifests.read(folder)
+    named = {manifests.NAME, manifest.vocabulary.name, "writer.lock", FOLDER}
+    for record in manifest.segments:
+        inside = [*record.files, record.sums.name, *([record.dead.name] if record.dead else [])]
+        named |= {f"{FOLDER}/{record.name}", *(f"{FOLDER}/{record.name}/{file}" for file in inside)}
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")} - named

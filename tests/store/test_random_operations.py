@@ -1,0 +1,124 @@
+"""Whatever was added, replaced, removed, merged and reopened: an index answers as if only its survivors had ever been.
+
+Scores must be equal to the last bit, and ties must fall alike.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from resight.options import StoreOptions
+from resight.store import Entry, Writer, check, open_snapshot
+
+from . import oracle
+from .support import QUERIES, RECIPE_OF, QuickDisk, build, change, entry, leftovers, rankings, state, state_of
+
+KEYS = st.sampled_from(["a", "b", "c", "d", "e", "f", "ä", "\udcff"])
+SEEDS = st.integers(0, 6)  # few, so that ties are common; seed 4 is given no features
+
+
+def made(key: str, seed: int) -> Entry:
+    return entry(key, seed, features=0 if seed == 4 else None)
+
+
+class Operations(RuleBasedStateMachine):
+    """``committed`` and ``pending`` say which seed each key should hold, now and after the next commit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._place = tempfile.TemporaryDirectory()
+        self.folder = Path(self._place.name, "index")
+        self.committed: dict[str, int] = {}
+        self.pending: dict[str, int] = {}
+        self.compared = 0
+
+    @initialize(merge_factor=st.integers(2, 4))
+    def start(self, merge_factor: int) -> None:
+        build(self.folder)
+        self.options = StoreOptions(merge_factor=merge_factor)
+        self.writer = self.open()
+
+    def open(self) -> Writer:
+        return Writer(self.folder, options=self.options, disk=QuickDisk())
+
+    @rule(key=KEYS, seed=SEEDS)
+    def add_or_replace(self, key: str, seed: int) -> None:
+        self.writer.add(made(key, seed))
+        self.pending[key] = seed
+        assert self.writer.content_of(key) == made(key, seed).content
+
+    @rule(key=KEYS)
+    def remove(self, key: str) -> None:
+        assert self.writer.remove(key) == (key in self.pending)
+        self.pending.pop(key, None)
+        assert self.writer.content_of(key) is None
+
+    @rule()
+    def commit(self) -> None:
+        before = self.writer.manifest.commit
+        assert self.writer.commit() == (self.writer.manifest.commit > before)
+        self.committed = dict(self.pending)
+        self.compare()
+
+    @rule()
+    def merge(self) -> None:
+        self.writer.merge()
+        self.committed = dict(self.pending)
+        assert len(self.writer.manifest.segments) <= 1
+        assert not any(s.dead_pictures for s in self.writer.manifest.segments)
+        self.compare()
+
+    @rule()
+    def close_without_commit(self) -> None:
+        self.writer.close()
+        self.writer = self.open()
+        self.pending = dict(self.committed)
+        self.compare()
+
+    def compare(self) -> None:
+        self.compared += 1
+        survivors = {key: made(key, seed) for key, seed in self.committed.items()}
+        assert state(self.folder) == state_of(survivors, self.folder.with_name(f"fresh-{self.compared}"))
+        assert check(self.folder).problems == ()
+        assert leftovers(self.folder) == set()
+
+    def teardown(self) -> None:
+        if hasattr(self, "writer"):
+            self.writer.close()
+        self._place.cleanup()
+
+
+Operations.TestCase.settings = settings(max_examples=20, stateful_step_count=20, deadline=None)
+TestOperations = Operations.TestCase
+
+
+def test_scores_are_those_of_the_formulas(tmp_path: Path) -> None:
+    """The comparison above shows that the store does not matter; this one that the answers are right."""
+    entries = {key: entry(key, seed) for seed, key in enumerate("abcdefgh")}
+    build(tmp_path / "index", [entry("a", 99), *(entries[key] for key in "bcd"), entry("z", 5)], [entries["a"]])
+    change(tmp_path / "index", add=[entries[key] for key in "efgh"], remove=["z"])
+    with open_snapshot(tmp_path / "index") as snapshot:
+        assert len(snapshot.segments) == 3
+        found = rankings(snapshot)
+    assert {measure for measure, _ in found} == set(RECIPE_OF)
+    for (measure, number), ranking in found.items():
+        right = oracle.scores(entries, QUERIES[number], measure)
+        assert len(right) > 3
+        assert dict(ranking) == pytest.approx(right, rel=1e-5)
+        assert ranking == sorted(ranking, key=lambda pair: (-pair[1], pair[0]))
+
+
+def test_ties_are_settled_by_key_across_segments(tmp_path: Path) -> None:
+    build(tmp_path / "index", [entry("c", 3), entry("other", 1)], [entry("a", 3)], [entry("b", 3)])
+    with open_snapshot(tmp_path / "index") as snapshot:
+        for (_, number), ranking in rankings(snapshot).items():
+            tied = [(key, score) for key, score in ranking if key in "abc"]
+            assert [key for key, _ in tied] == ["a", "b", "c"]
+            assert len({score for _, score in tied}) == 1
+            assert number == 0 or ranking[0][0] == "a"

@@ -1,0 +1,226 @@
+"""The command line as a user meets it: output, JSON, exit codes, interruptions."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from resight.cli import app, printable
+
+from .conftest import Demo
+from .test_index import texture, write
+
+PROGRAM = [sys.executable, "-c", "from resight.cli import main; main()"]
+
+
+def run(*words: object, code: int = 0) -> str:
+    result = CliRunner().invoke(app, [str(w) for w in words])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def run_json(*words: object, code: int = 0) -> Any:
+    return json.loads(run(*words, "--json", code=code))
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for seed in range(4):
+        write(folder / f"{seed}.png", texture(seed))
+    return folder
+
+
+def test_three_commands_with_the_default_index(pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RESIGHT_INDEX", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert "4 added, 0 updated, 0 unchanged, 0 skipped" in run("index", pictures, "--processes", 1)
+    found = run("search", pictures / "2.png", "--top", 1)
+    assert "2.png" in found
+    assert "3.png" not in found
+    assert (tmp_path / "data/resight/pictures.resight/manifest").exists()
+    assert "pictures     4" in run("info")
+
+
+def test_index_reports_what_it_did(pictures: Path, tmp_path: Path) -> None:
+    into = tmp_path / "i.resight"
+    options = ("--into", into, "--processes", 1)
+    assert run_json("index", pictures, *options)["added"] == 4
+    (pictures / "1.png").write_bytes(b"no picture")
+    write(pictures / "2.png", texture(9))
+    (pictures / "empty.jpg").touch()
+    second = run_json("index", pictures, *options, code=1)
+    assert (second["added"], second["updated"], second["unchanged"], second["pictures"]) == (0, 1, 2, 4)
+    assert [Path(s["key"]).name for s in second["skipped"]] == ["1.png", "empty.jpg"]
+    assert "empty" in second["skipped"][1]["reason"]
+
+
+def test_a_folder_of_non_pictures(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/a.txt").write_text("nothing to see")
+    summary = run_json("index", tmp_path / "notes", "--into", tmp_path / "i.resight", code=1)
+    assert (summary["added"], summary["pictures"]) == (0, 0)
+    assert (
+        run_json("search", tmp_path / "i.resight", write(tmp_path / "q.png", texture(1)), code=1)["results"][0]["hits"]
+        == []
+    )
+
+
+@pytest.mark.parametrize("name", ["ü ñ 漢字.png", "two\nlines.png", "a?b#c%20.png", os.fsdecode(b"bytes\xff.png")])
+def test_strange_names(tmp_path: Path, name: str) -> None:
+    write(tmp_path / name, texture(1))
+    index = tmp_path / "ï ? #.resight"
+    run("index", tmp_path, "--into", index, "--relative-to", tmp_path, "--processes", 1)
+    assert run_json("search", index, tmp_path / name)["results"][0]["hits"][0]["key"] == name
+    shown = run("search", index, tmp_path / name)
+    assert printable(name) in shown.replace("\n", "")
+    assert run_json("remove", index, name)["pictures"] == 0
+
+
+def test_remove_check_merge(pictures: Path, tmp_path: Path) -> None:
+    index = tmp_path / "i.resight"
+    run("index", pictures, "--into", index, "--processes", 1)
+    assert run_json("remove", index, pictures / "0.png", "unknown", code=1) == {
+        "index": str(index), "removed": [str(pictures / "0.png")], "unknown": ["unknown"], "pictures": 3,
+    }  # fmt: skip
+    assert run_json("check", index)["problems"] == []
+    merged = run_json("merge", index)
+    assert merged["size"] < merged["size_before"]
+    assert "is sound: 3 pictures" in run("check", index)
+
+
+def test_damage_is_exit_code_3(pictures: Path, tmp_path: Path) -> None:
+    index = tmp_path / "i.resight"
+    run("index", pictures, "--into", index, "--processes", 1)
+    file = next(index.glob("segments/*/signature.npy"))
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    assert "signature.npy" in run_json("check", index, code=3)["problems"][0]
+    assert run_json("search", index, pictures / "0.png", code=3)["kind"] == "IndexDamagedError"
+
+
+def test_region_recipe_and_settings(pictures: Path, tmp_path: Path) -> None:
+    index = tmp_path / "i.resight"
+    run("index", pictures, "--into", index, "--processes", 1, "--set", "features.max_features=100")
+    assert run_json("info", index)["settings"]["features"]["max_features"] == 100
+    whole, part = (
+        run_json("search", index, pictures / "0.png", *more)["results"][0] for more in ((), ("--region", "50,50,90,90"))
+    )
+    assert part["query_features"] < whole["query_features"]
+    region = part["hits"][0]["region"]
+    assert 50 <= region["x"] <= 140
+    assert (
+        run_json("search", index, pictures / "0.png", "--recipe", "bow-l2")["results"][0]["hits"][0]["inliers"] is None
+    )
+    for wrong in (
+        ("--region", "1,2,3"),
+        ("--recipe", "magic"),
+        ("--set", "scoring.sgima=3"),
+        ("--set", "scoring.sigma=much"),
+        ("--set", "sigma=3"),
+        ("--set", "features.max_side=3"),
+    ):
+        assert run_json("search", index, pictures / "0.png", *wrong, code=2)["error"]
+    run("index", pictures, "--into", index, "--set", "features.max_features=200", code=2)
+
+
+def test_wrong_usage_is_exit_code_2(tmp_path: Path) -> None:
+    run("search", code=2)
+    run("search", tmp_path / "missing.resight", tmp_path / "q.png", code=2)
+    run("info", tmp_path / "missing.resight", code=2)
+    run("index", code=2)
+    run("search", tmp_path / "missing.resight", code=2)
+
+
+def test_several_queries_one_of_them_bad(pictures: Path, tmp_path: Path) -> None:
+    index = tmp_path / "i.resight"
+    run("index", pictures, "--into", index, "--processes", 1)
+    results = run_json("search", index, pictures / "0.png", pictures / "nothing.png", code=1)["results"]
+    assert results[0]["hits"][0]["key"] == str(pictures / "0.png")
+    assert "nothing.png" in results[1]["error"]
+
+
+def test_train_makes_a_vocabulary_for_a_new_index(pictures: Path, tmp_path: Path) -> None:
+    words = ("--words", 40, "--out", tmp_path / "own.npz", "--processes", 1)
+    facts = run_json("train", pictures, *words)
+    assert (facts["words"], facts["pictures"]) == (40, 4)
+    index = tmp_path / "i.resight"
+    run("index", pictures, "--into", index, "--vocabulary", tmp_path / "own.npz", "--processes", 1)
+    assert run_json("info", index)["vocabulary"] == facts["fingerprint"]
+    assert run_json("search", index, pictures / "3.png")["results"][0]["hits"][0]["key"] == str(pictures / "3.png")
+    run(
+        "train",
+        pictures,
+        "--words",
+        40,
+        "--out",
+        tmp_path / "other.npz",
+        "--processes",
+        1,
+        "--set",
+        "vocabulary.seed=2",
+    )
+    run("index", pictures, "--into", index, "--vocabulary", tmp_path / "other.npz", code=2)
+    run("train", pictures, "--words", 900000, "--out", tmp_path / "big.npz", "--processes", 1, code=2)
+
+
+def test_help_does_not_load_the_heavy_libraries() -> None:
+    script = (
+        "import sys; from typer.testing import CliRunner; from resight.cli import app\n"
+        "result = CliRunner().invoke(app, ['--help']); assert result.exit_code == 0\n"
+        "print([m for m in ('numpy', 'cv2', 'faiss', 'numba', 'PIL', 'sqlite3') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_ctrl_c_keeps_what_was_done(tmp_path: Path) -> None:
+    """On a terminal, once the bar shows a rate: what was seen so far is committed, and the next run does the rest."""
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    write(folder / "0.png", texture(0, size=48))
+    for number in range(1, 400):
+        shutil.copy(folder / "0.png", folder / f"{number:03d}.png")
+    index = tmp_path / "i.resight"
+    terminal, its_side = pty.openpty()
+    words = ["index", str(folder), "--into", str(index), "--processes", "1"]
+    child = subprocess.Popen([*PROGRAM, *words], stderr=its_side, stdout=subprocess.DEVNULL, start_new_session=True)
+    os.close(its_side)
+    shown = b""
+    while b"/s" not in shown:  # the bar has shown a rate: pictures are being done
+        shown += os.read(terminal, 4096)
+    child.send_signal(signal.SIGINT)
+    while True:
+        try:
+            shown += os.read(terminal, 4096)
+        except OSError:  # the child has closed its side
+            break
+    assert child.wait(timeout=60) == 1
+    assert "interrupted" in shown.decode(errors="replace")
+    done = run_json("info", index)["pictures"]
+    assert 0 < done < 400
+    assert run_json("check", index)["problems"] == []
+    again = run_json("index", folder, "--into", index, "--processes", 1)
+    assert (again["unchanged"], again["added"]) == (done, 400 - done)
+
+
+@pytest.mark.xdist_group("demo")
+def test_demo_index_is_small(demo: Demo) -> None:
+    """The size target: at most 20 bytes per feature beside the vocabulary, once segments are merged."""
+    facts = run_json("info", demo.index)
+    vocabulary = (demo.index / "vocabulary.npz").stat().st_size
+    fixed = 12 * facts["words"] * facts["segments"]  # offsets and df: what a word costs each segment
+    per_feature = (facts["size"] - vocabulary - fixed) / facts["features"]
+    assert per_feature <= 20

@@ -1,0 +1,53 @@
+"""Documentation that can be checked is checked."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from .test_index import texture, write
+
+ROOT = Path(__file__).parents[1]
+
+
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", ["CLI.md", "OPTIONS.md"])
+def test_generated_pages_are_current(page: str) -> None:
+    assert (ROOT / "docs" / page).read_text() == generator().PAGES[page](), "stale: run `make docs`"
+
+
+def test_every_option_and_every_argument_is_explained() -> None:
+    for make in generator().PAGES.values():
+        assert not re.search(r"\| *(None)? *\|$", make(), re.MULTILINE)
+
+
+def test_the_readme_example_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert blocks
+    (tmp_path / "holiday").mkdir()
+    for seed, name in enumerate(["holiday/beach.jpg", "holiday/tower.jpg", "query.jpg"]):
+        write(tmp_path / name, texture(seed % 2 + 1))  # the query shows the beach
+    monkeypatch.chdir(tmp_path)
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+    assert capsys.readouterr().out.startswith(f"{tmp_path}/holiday/beach.jpg ")
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"

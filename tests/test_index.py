@@ -1,0 +1,158 @@
+"""The Python interface, on pictures made here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from resight import Index
+from resight.errors import ImageError, IndexMissingError, UsageError, VocabularyError
+from resight.options import FeatureOptions, StoreOptions, VocabularyOptions
+from resight.vocabulary import train
+
+Pixels = npt.NDArray[np.uint8]
+
+
+def texture(seed: int, size: int = 240) -> Pixels:
+    """A picture with many corners, unlike that of any other seed."""
+    coarse = np.random.default_rng(seed).integers(0, 256, (size // 8, size // 8), dtype=np.uint8)
+    return np.asarray(cv2.resize(coarse, (size, size), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
+
+
+def write(path: Path, pixels: Pixels) -> Path:
+    ok, data = cv2.imencode(".png", pixels)
+    assert ok
+    path.write_bytes(data.tobytes())
+    return path
+
+
+def test_add_search_remove(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        for seed in range(5):
+            index.add(texture(seed), key=f"t{seed}", metadata={"seed": seed})
+        assert len(index) == 0  # not committed
+        assert index.search(texture(3)).hits == ()
+        index.commit()
+        assert len(index) == 5
+        best = index.search(texture(3)).hits[0]
+        assert (best.key, best.metadata) == ("t3", {"seed": 3})
+        assert best.transform is not None
+        assert np.allclose(best.transform, [[1, 0, 0], [0, 1, 0]], atol=0.05)
+        assert index.remove("t3")
+        assert not index.remove("t3")
+        index.commit()
+        assert "t3" not in index
+        assert all(hit.key != "t3" for hit in index.search(texture(3)).hits)
+        assert sorted(index.keys()) == ["t0", "t1", "t2", "t4"]
+
+
+def test_with_commits_unless_an_exception_passes(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        index.add(texture(0), key="kept")
+    with pytest.raises(ZeroDivisionError), Index.open(tmp_path / "i.resight") as index:  # noqa: PT012
+        index.add(texture(1), key="dropped")
+        _ = 1 / 0
+    with Index.open(tmp_path / "i.resight") as index:
+        assert list(index.keys()) == ["kept"]
+
+
+def test_files_bytes_and_pixels_are_the_same_picture(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.png", texture(1))
+    with Index.create(tmp_path / "i.resight") as index:
+        index.add(path)
+        index.commit()
+        scores = {index.search(source).hits[0].score for source in (path, str(path), path.read_bytes(), texture(1))}
+        assert len(scores) == 1
+        row = index.get(str(path))
+        assert row is not None
+        assert row.path == str(path)
+
+
+def test_unchanged_files_are_skipped_and_changed_ones_updated(tmp_path: Path) -> None:
+    a, b = write(tmp_path / "a.png", texture(1)), write(tmp_path / "b.png", texture(2))
+    with Index.create(tmp_path / "i.resight") as index:
+        assert [bool(o.entry) for o in index.add_files([a, b])] == [True, True]
+        index.commit()
+        write(b, texture(3))
+        again = list(index.add_files([a, b]))
+        assert again[0].unchanged
+        assert again[1].replaces
+        index.commit()
+        assert len(index) == 2
+        assert index.search(texture(3)).hits[0].key == str(b)
+
+
+def test_results_do_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"{seed}.png", texture(seed)) for seed in range(6)]
+    found = []
+    for processes in (1, 2):
+        with Index.create(tmp_path / f"{processes}.resight") as index:
+            list(index.add_files(paths, processes=processes))
+            index.commit()
+            found.append([index.search(texture(seed)[20:200, 30:220]) for seed in range(3)])
+    assert found[0] == found[1]
+    first, second = (sorted((tmp_path / f"{n}.resight/segments").rglob("*.npy")) for n in (1, 2))
+    assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
+
+
+def test_commits_by_itself(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        index.store = StoreOptions(commit_every=2)
+        for seed in range(3):
+            index.add(texture(seed), key=str(seed))
+        assert len(index) == 2
+
+
+def test_a_picture_without_features_is_kept_and_never_found(tmp_path: Path) -> None:
+    blank = np.full((50, 60), 128, np.uint8)
+    with Index.create(tmp_path / "i.resight") as index:
+        index.add(blank, key="blank")
+        index.add(texture(1), key="texture")
+        index.commit()
+        assert "blank" in index
+        assert index.search(blank).hits == ()
+        for recipe in ("verified", "hamming", "bow-l1", "bow-l2", "bow-cosine"):
+            hits = index.search(texture(1), recipe=recipe).hits
+            assert [h.key for h in hits] == ["texture"]
+            assert all(np.isfinite(h.score) for h in hits)
+
+
+def test_another_vocabulary_or_other_features_are_refused(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    options = VocabularyOptions(words=16, iterations=2)
+    mine, other = (
+        train(rng.integers(0, 90, (200, 128), dtype=np.uint8), options=options, source="test") for _ in range(2)
+    )
+    Index.create(tmp_path / "i.resight", vocabulary=mine).close()
+    Index.open(tmp_path / "i.resight", vocabulary=mine).close()
+    with pytest.raises(VocabularyError, match=rf"{mine.fingerprint}.*{other.fingerprint}"):
+        Index.open(tmp_path / "i.resight", vocabulary=other)
+    with pytest.raises(UsageError, match="max_side=64"):
+        Index.open(tmp_path / "i.resight", features=FeatureOptions(max_side=64))
+
+
+def test_mistakes_are_named(tmp_path: Path) -> None:
+    with pytest.raises(IndexMissingError, match="resight index"):
+        Index.open(tmp_path / "nothing.resight")
+    index = Index.create(tmp_path / "i.resight")
+    with pytest.raises(IndexMissingError, match="already an index"):
+        Index.create(tmp_path / "i.resight")
+    with pytest.raises(UsageError, match="needs a key"):
+        index.add(texture(0))
+    with pytest.raises(ImageError, match=r"missing\.jpg"):
+        index.search(tmp_path / "missing.jpg")
+    with pytest.raises(UsageError, match="top"):
+        index.search(texture(0), top=0)
+    with pytest.raises(UsageError, match="outside"):
+        index.search(texture(0), region=(1000, 0, 10, 10))
+    with pytest.raises(UsageError, match="positive"):
+        index.search(texture(0), region=(0, 0, 0, 10))
+    with pytest.raises(UsageError, match="known: verified,"):
+        index.search(texture(0), recipe="magic")
+    index.close()
+    with pytest.raises(IndexMissingError, match="not an index"):
+        Index.create(tmp_path)

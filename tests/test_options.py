@@ -1,0 +1,154 @@
+"""Options: every bad value is refused with a message that helps, and fingerprints tell values apart."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+
+from resight import options
+from resight.errors import OptionError, UsageError
+from resight.options import (
+    AssignOptions,
+    FeatureOptions,
+    Options,
+    ScoringOptions,
+    VerifyOptions,
+    VocabularyOptions,
+    fingerprint,
+    from_dict,
+    parse_value,
+    to_dict,
+)
+
+KINDS = [k for k in vars(options).values() if isinstance(k, type) and issubclass(k, Options) and k is not Options]
+FIELDS = [(kind, f.name) for kind in KINDS for f in dataclasses.fields(kind)]
+
+
+def other_value(kind: type[Options], name: str) -> Any:
+    """A value the option accepts and does not have by default."""
+    default = getattr(kind(), name)
+    if isinstance(default, str):
+        return default + "x"
+    most = next(f for f in dataclasses.fields(kind) if f.name == name).metadata["most"]
+    return default / 2 if isinstance(default, float) and default == most else default + 1 if most != 1.0 else 0.5
+
+
+def test_all_stages_are_found() -> None:
+    stages = {kind.stage for kind in KINDS}
+    assert stages >= {"images", "features", "vocabulary", "assign", "scoring", "verify", "store"}
+    assert len(stages) == len(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dict_round_trip(kind: type[Options]) -> None:
+    for f in dataclasses.fields(kind):
+        changed = from_dict(kind, {f.name: other_value(kind, f.name)})
+        assert changed != kind()
+        assert from_dict(kind, to_dict(changed)) == changed
+        assert to_dict(changed)[f.name] == other_value(kind, f.name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_unknown_keys_list_the_known_ones(kind: type[Options]) -> None:
+    known = ", ".join(sorted(f.name for f in dataclasses.fields(kind)))
+    for key in ("colour", "stage", ""):
+        with pytest.raises(OptionError) as caught:
+            from_dict(kind, {key: 1})
+        assert str(caught.value) == f"unknown option {key!r} for {kind.stage}; known: {known}"
+
+
+def test_positional_arguments_are_refused() -> None:
+    with pytest.raises(TypeError):
+        FeatureOptions("sift")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "message"),
+    [
+        (FeatureOptions, {"max_side": 800.0}, "option 'max_side' must be int, not 800.0"),
+        (FeatureOptions, {"max_side": "800"}, "option 'max_side' must be int, not '800'"),
+        (FeatureOptions, {"max_side": True}, "option 'max_side' must be int, not True"),
+        (FeatureOptions, {"detector": None}, "option 'detector' must be str, not None"),
+        (FeatureOptions, {"contrast": "0.1"}, "option 'contrast' must be float, not '0.1'"),
+        (FeatureOptions, {"max_side": 15}, "option 'max_side' must be at least 16 and at most 65535, not 15"),
+        (FeatureOptions, {"max_side": 65536}, "option 'max_side' must be at least 16 and at most 65535, not 65536"),
+        (FeatureOptions, {"contrast": math.nan}, "option 'contrast' must be at least 0.0 and at most 1.0, not nan"),
+        (AssignOptions, {"ratio": 0.99}, "option 'ratio' must be at least 1.0, not 0.99"),
+        (AssignOptions, {"neighbours": 0}, "option 'neighbours' must be at least 1 and at most 100, not 0"),
+        (ScoringOptions, {"sigma": math.nan}, "option 'sigma' must be at least 0.1, not nan"),
+        (ScoringOptions, {"threshold": 65}, "option 'threshold' must be at least 0 and at most 64, not 65"),
+        (VerifyOptions, {"shortlist": -1}, "option 'shortlist' must be at least 0, not -1"),
+        (VocabularyOptions, {"words": 0}, "option 'words' must be at least 1 and at most 1000000, not 0"),
+    ],
+)
+def test_wrong_values(kind: type[Options], values: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        from_dict(kind, values)
+    assert str(caught.value) == message
+    assert isinstance(caught.value, UsageError)
+
+
+def test_bounds_belong_to_the_range() -> None:
+    assert FeatureOptions(max_side=16).max_side == 16
+    assert FeatureOptions(max_side=65535).max_side == 65535
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda f: f"{f[0].stage}.{f[1]}")
+def test_every_numeric_range_is_enforced(field: tuple[type[Options], str]) -> None:
+    kind, name = field
+    metadata = next(f for f in dataclasses.fields(kind) if f.name == name).metadata
+    for bound, step in ((metadata["least"], -1), (metadata["most"], 1)):
+        if bound is not None:
+            with pytest.raises(OptionError, match=f"'{name}'"):
+                from_dict(kind, {name: bound + step})
+            assert getattr(from_dict(kind, {name: bound}), name) == bound
+
+
+def test_whole_numbers_become_floats() -> None:
+    made = AssignOptions(ratio=2)
+    assert isinstance(made.ratio, float)
+    assert made == AssignOptions(ratio=2.0)
+    assert fingerprint(made) == fingerprint(AssignOptions(ratio=2.0))
+
+
+def test_options_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        FeatureOptions().max_side = 9  # type: ignore[misc]
+
+
+def test_parse_value() -> None:
+    assert parse_value(FeatureOptions, "max_side", "800") == 800
+    assert parse_value(FeatureOptions, "contrast", "0.5") == 0.5
+    assert parse_value(FeatureOptions, "detector", "sift") == "sift"
+    with pytest.raises(OptionError, match=r"option 'max_side' must be int, not '8\.5'"):
+        parse_value(FeatureOptions, "max_side", "8.5")
+    with pytest.raises(OptionError, match="option 'contrast' must be float, not ''"):
+        parse_value(FeatureOptions, "contrast", "")
+
+
+@pytest.mark.parametrize("name", ["maxside", "stage", ""])
+def test_parse_value_of_an_unknown_option(name: str) -> None:
+    with pytest.raises(OptionError, match=f"unknown option '{name}' for features; known: contrast, detector, max_"):
+        parse_value(FeatureOptions, name, "3")
+
+
+def test_fingerprint_is_the_same_on_every_machine() -> None:
+    chosen = FeatureOptions(detector="sift", max_side=1024, max_features=1500, contrast=0.04)
+    # b2sum -l 64 of [{"features": {"contrast": 0.04, "detector": "sift", "max_features": 1500, "max_side": 1024}}]
+    assert fingerprint(chosen) == "34879f76ef8b09dd"
+    assert fingerprint({"features": to_dict(chosen)}) == fingerprint(chosen)
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda f: f"{f[0].stage}.{f[1]}")
+def test_fingerprint_changes_with_each_field(field: tuple[type[Options], str]) -> None:
+    kind, name = field
+    assert fingerprint(from_dict(kind, {name: other_value(kind, name)})) != fingerprint(kind())
+
+
+def test_fingerprint_sees_stage_and_order() -> None:
+    assert fingerprint(AssignOptions(), VerifyOptions()) != fingerprint(AssignOptions())
+    assert fingerprint({"a": {"n": 1}}) != fingerprint({"b": {"n": 1}})
+    assert len({fingerprint(kind()) for kind in KINDS}) == len(KINDS)
