@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image, features
 
-from resight.errors import ImageError
+from resight.errors import ImageError, UsageError
 from resight.images import decode, decode_rgb, find_pictures, from_array, is_picture_name, read_bytes
 from resight.options import ImageOptions
 from resight.types import Picture
@@ -583,7 +583,8 @@ def test_a_folder_that_may_not_be_listed_is_handed_on_to_be_reported(
 
     monkeypatch.setattr(os, "scandir", refuse)  # the test may run as root, whom nothing stops
     assert list(find_pictures([tmp_path])) == [tmp_path]
-    with pytest.raises(ImageError, match=r"is a folder.*make it readable"):
+    monkeypatch.setattr(os, "listdir", refuse)
+    with pytest.raises(ImageError, match="Permission denied; check the path and its permissions"):
         read_bytes(tmp_path)
 
 
@@ -628,5 +629,5 @@ def test_roots_are_taken_whatever_their_names(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
     roots = [tmp_path / "notes.txt", tmp_path / ".cache"]
     assert list(find_pictures(roots)) == [tmp_path / "notes.txt", tmp_path / ".cache" / "a.jpg"]
-    with pytest.raises(ImageError, match=r"gone' does not exist"):
+    with pytest.raises(UsageError, match=r"gone' does not exist"):
         next(find_pictures([*roots, tmp_path / "gone"]))

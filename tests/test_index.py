@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from resight import Index
-from resight.errors import ImageError, IndexMissingError, UsageError, VocabularyError
+from resight.errors import ImageError, IndexExistsError, IndexMissingError, UsageError, VocabularyError
 from resight.options import FeatureOptions, StoreOptions, VocabularyOptions
 from resight.vocabulary import train
 
@@ -139,7 +139,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     with pytest.raises(IndexMissingError, match="resight index"):
         Index.open(tmp_path / "nothing.resight")
     index = Index.create(tmp_path / "i.resight")
-    with pytest.raises(IndexMissingError, match="already an index"):
+    with pytest.raises(IndexExistsError, match="already an index"):
         Index.create(tmp_path / "i.resight")
     with pytest.raises(UsageError, match="needs a key"):
         index.add(texture(0))
@@ -154,5 +154,5 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="known: verified,"):
         index.search(texture(0), recipe="magic")
     index.close()
-    with pytest.raises(IndexMissingError, match="not an index"):
+    with pytest.raises(IndexExistsError, match="not an index"):
         Index.create(tmp_path)

@@ -12,9 +12,9 @@ import resight
 
 ROOT = Path(resight.__file__).parent
 ORDER = [
-    *("errors", "types", "options", "_faiss", "_numba", "images", "features", "vocabulary", "postings", "scoring", "context"),
-    *("rerank", "recipes", "store", "search", "warm", "analyse", "engine", "index", "evaluation", "interop", "server"),
-    *("demo", "cli"),
+    *("errors", "types", "options", "_faiss", "_numba", "images", "features", "vocabulary", "postings", "scoring"),
+    *("context", "rerank", "recipes", "store", "search", "warm", "analyse", "engine", "index", "evaluation"),
+    *("interop", "server", "demo", "cli"),
 ]
 # Library → the modules that may import it.
 HOMES = {
@@ -22,7 +22,7 @@ HOMES = {
     "PIL": {"images", "demo"},
     "pillow_heif": {"images"},
     "faiss": {"_faiss"},
-    "pickle": set[str](),
+    "pickle": {"evaluation"},  # a reader that refuses everything but plain data
     "joblib": set[str](),  # joblib and shelve are pickle under another name
     "shelve": set[str](),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,14 +83,14 @@ class Analyser:
 
     def __call__(self, job: Job) -> Outcome:
         try:
-            data = images.read_bytes(job.path)
+            data = images.read_bytes(job.path, options=self.images)
             content = content_hash(data)
             if content == job.known:
                 return Outcome(job.key)
             found = features_of(data, name=str(job.path), features=self.features, images_options=self.images)
         except ImageError as error:
             return Outcome(job.key, skipped=str(error))
-        path = str(job.path.absolute())
+        path = os.path.abspath(job.path)
         entry = make_entry(found, self.assigner, key=job.key, content=content, path=path, metadata={})
         return Outcome(job.key, entry, replaces=job.known is not None)
 
@@ -114,7 +115,7 @@ class Describer:
 
     def __call__(self, job: Job) -> Bytes | Float32 | str:
         try:
-            data = images.read_bytes(job.path)
+            data = images.read_bytes(job.path, options=self.images)
             return features_of(data, name=str(job.path), features=self.features, images_options=self.images).descriptors
         except ImageError as error:
             return str(error)

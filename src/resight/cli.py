@@ -6,6 +6,7 @@ Exit codes: 0 all well; 1 nothing found, or some pictures or keys failed (named)
 from __future__ import annotations
 
 import functools
+import io
 import json
 import os
 import signal
@@ -14,13 +15,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from . import __version__
-from .errors import OptionError, ResightError, UsageError
+from .errors import ImageError, OptionError, ResightError, UsageError
 from .options import (
     AssignOptions,
     FeatureOptions,
@@ -32,9 +34,10 @@ from .options import (
     VocabularyOptions,
     parse_value,
 )
+from .recipes import DEFAULT, RECIPES, Recipe
+from .recipes import recipe as named_recipe
 
 if TYPE_CHECKING:
-    from .recipes import Recipe
     from .types import Hit, SearchResult
 
 app = typer.Typer(
@@ -57,13 +60,18 @@ Set = Annotated[
 Processes = Annotated[
     int | None, typer.Option("--processes", min=1, help="Worker processes; default: one per processor.")
 ]
+MANIFEST = "manifest"  # store.manifest.NAME, without loading the store for --help
 NAMES_SHOWN = 20  # skipped pictures named in text output; JSON names all
 
 
 def default_index() -> Path:
     """$RESIGHT_INDEX, or a place in the user's data folder."""
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(os.environ.get("RESIGHT_INDEX") or Path(data) / "resight" / "pictures.resight")
+    if named := os.environ.get("RESIGHT_INDEX"):
+        return Path(named)
+    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    if data.startswith("~"):
+        raise UsageError("there is no home folder to keep an index in; name one, or set $RESIGHT_INDEX")
+    return Path(data) / "resight" / "pictures.resight"
 
 
 def command(function: Callable[..., int]) -> Callable[..., None]:
@@ -116,7 +124,7 @@ def index(
     """Add pictures to an index. Unchanged pictures are skipped, changed ones updated."""
     from .engine import processors
     from .images import find_pictures
-    from .index import Index
+    from .index import Index, file_key
     from .vocabulary import Vocabulary
 
     place = into or default_index()
@@ -124,9 +132,11 @@ def index(
     features = build(FeatureOptions, changed) if changed[FeatureOptions] else None
     own = Vocabulary.load(vocabulary) if vocabulary else None
     roots = list(pictures)
+    for root in roots if relative_to else []:
+        file_key(root, relative_to)  # one that lies outside is refused before any work
     total = sum(1 for _ in find_pictures(roots))
     started = time.monotonic()
-    exists = (place / "manifest").exists()
+    exists = (place / MANIFEST).exists()
     opened = (
         Index.open(place, features=features, vocabulary=own)
         if exists
@@ -181,11 +191,11 @@ def search(
     queries: Annotated[
         list[Path], typer.Argument(metavar="[INDEX] QUERY...", help="Query pictures; first, optionally, the index.")
     ],
-    top: Annotated[int, typer.Option(min=1, help="Results for each query.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Results for each query.")] = 20,
     region: Annotated[
         str | None, typer.Option(metavar="X,Y,W,H", help="Search with this part of the query, in pixels.")
     ] = None,
-    recipe: Annotated[str | None, typer.Option(help="How to search; see docs/OPTIONS.md.")] = None,
+    recipe: Annotated[str, typer.Option(help=f"How to search: {', '.join(RECIPES)}.")] = DEFAULT,
     settings: Set = None,
     as_json: AsJson = False,
 ) -> int:
@@ -205,17 +215,17 @@ def search(
         for query in pictures:
             try:
                 result = target.search(Path(query), top=top, region=box, recipe=chosen)
-            except ResightError as error:
+            except (ImageError, UsageError) as error:
                 if len(pictures) == 1:
                     raise
                 results.append({"query": query, "error": str(error)})
                 typer.echo(f"error: {printable(str(error))}", err=True)
                 complete = False
                 continue
-            complete &= len(result) > 0
+            complete &= found(result, chosen) > 0
             results.append({"query": query, **result_values(result)})
             if not as_json:
-                show_result(query, result)
+                show_result(query, result, chosen)
     if as_json:
         say_json({"index": str(place), "results": results})
     return 0 if complete else 1
@@ -253,8 +263,10 @@ def remove(
     from .index import Index
 
     place, wanted = split_index(keys)
+    if not wanted:
+        raise UsageError("give at least one key: resight remove [INDEX] KEY…")
     with Index.open(place) as target:
-        gone = [key for key in wanted if target.remove(key) or target.remove(str(Path(key).absolute()))]
+        gone = [key for key in wanted if target.remove(key) or target.remove(os.path.abspath(key))]
         target.commit()
         left = len(target)
     unknown = [key for key in wanted if key not in gone]
@@ -264,7 +276,7 @@ def remove(
         typer.echo(f"{len(gone)} removed; {left} pictures left")
     for key in unknown:
         typer.echo(f"not in the index: {printable(key)}", err=True)
-    return 1 if unknown or not wanted else 0
+    return 1 if unknown else 0
 
 
 @command
@@ -327,6 +339,8 @@ def train(
     if words is not None:
         changed[VocabularyOptions]["words"] = words
     options, features = build(VocabularyOptions, changed), build(FeatureOptions, changed)
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {out.absolute().parent} to write {out.name} into; make it first")
     roots = list(pictures)
     total = sum(1 for _ in find_pictures(roots))
     plan = DescriberPlan(features, build(ImageOptions, changed))
@@ -366,9 +380,15 @@ def train(
 
 def split_index(words: list[str]) -> tuple[Path, list[str]]:
     """The index is the first word if it looks like one, else the default."""
-    if words and (words[0].rstrip("/").endswith(".resight") or (Path(words[0]) / "manifest").is_file()):
+    if late := [word for word in words[1:] if looks_like_index(word)]:
+        raise UsageError(f"name one index, and name it first, before the others: {late[0]!r}")
+    if words and looks_like_index(words[0]):
         return Path(words[0]), words[1:]
     return default_index(), words
+
+
+def looks_like_index(word: str) -> bool:
+    return word.rstrip("/").endswith(".resight") or os.path.isfile(os.path.join(word, MANIFEST))
 
 
 def parse_region(text: str | None) -> tuple[float, float, float, float] | None:
@@ -400,14 +420,9 @@ def build(kind: type[T], changed: dict[type[Options], dict[str, Any]]) -> T:
     return kind(**changed[kind])  # type: ignore[index]
 
 
-def chosen_recipe(name: str | None, settings: list[str] | None) -> Recipe:
+def chosen_recipe(name: str, settings: list[str] | None) -> Recipe:
     """A named recipe with some options changed."""
-    from dataclasses import replace
-
-    from .recipes import DEFAULT
-    from .recipes import recipe as named
-
-    chosen = named(name or DEFAULT)
+    chosen = named_recipe(name)
     changed = parse_settings(settings, AssignOptions, ScoringOptions, VerifyOptions)
     return replace(
         chosen,
@@ -431,17 +446,22 @@ def say_json(values: dict[str, Any]) -> None:
 
 
 def result_values(result: SearchResult) -> dict[str, Any]:
-    from dataclasses import asdict
-
     return asdict(result)
 
 
-def show_result(query: str, result: SearchResult) -> None:
+def found(result: SearchResult, recipe: Recipe) -> int:
+    """How many hits count as found: where geometry is checked, those it confirmed."""
+    return sum(hit.inliers is not None for hit in result.hits) if recipe.verify.shortlist else len(result)
+
+
+def show_result(query: str, result: SearchResult, recipe: Recipe) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    typer.echo(f"{printable(query)}: {result.query_features} features, {len(result)} found")
+    sure = found(result, recipe)
+    weak = f", {len(result) - sure} weak candidates" if sure < len(result) else ""
+    typer.echo(f"{printable(query)}: {sure} found{weak} ({result.query_features} features)")
     if not result.hits:
         return
     table = Table(box=None, pad_edge=False)
@@ -525,4 +545,7 @@ def stoppable() -> Iterator[Stop]:
 
 
 def main() -> None:
+    for stream in (sys.stdout, sys.stderr):  # names that the terminal cannot show are escaped, not fatal
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     app()

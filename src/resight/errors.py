@@ -28,12 +28,20 @@ class VocabularyError(UsageError):
     """A vocabulary is missing, malformed, or not the one the index was made with."""
 
 
+class EngineError(ResightError):
+    """Work could not be run where it should run."""
+
+
 class StoreError(ResightError):
     """Something about an index on disk; the subclasses say what."""
 
 
 class IndexMissingError(StoreError, UsageError):
-    """There is no index at the given place (or there is one where none may be)."""
+    """There is no index at the given place."""
+
+
+class IndexExistsError(StoreError, UsageError):
+    """There is something where a new index should go."""
 
 
 class IndexLockedError(StoreError):

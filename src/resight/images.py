@@ -26,7 +26,7 @@ from PIL.PngImagePlugin import PngImageFile
 from PIL.TiffImagePlugin import TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
-from .errors import ImageError
+from .errors import ImageError, UsageError
 from .options import ImageOptions
 from .types import Bytes, Picture
 
@@ -45,14 +45,21 @@ _TURN = {  # EXIF orientation → what makes the picture upright
 }
 
 
-def read_bytes(path: Path) -> bytes:
-    """The content of a regular, non-empty file."""
+def read_bytes(path: Path, *, options: ImageOptions = _DEFAULTS) -> bytes:
+    """The content of a regular, non-empty file of bounded size."""
     try:
         # Asked before opening: opening a FIFO waits for a writer, and opening a device may do anything.
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            if os.path.isdir(path):
-                raise ImageError(f"{str(path)!r} is a folder, not a picture; if it holds pictures, make it readable")
+        facts = os.stat(path)
+        if stat.S_ISDIR(facts.st_mode):
+            os.listdir(path)  # a folder that cannot be listed is reported as such, below
+            raise ImageError(f"{str(path)!r} is a folder, not a picture; give the path of a picture in it")
+        if not stat.S_ISREG(facts.st_mode):
             raise ImageError(f"{str(path)!r} is a pipe or device, not a picture; give the path of a regular file")
+        if facts.st_size > options.max_bytes:
+            raise ImageError(
+                f"{str(path)!r} has {facts.st_size} bytes, more than the limit of {options.max_bytes}; "
+                "raise images.max_bytes to allow it"
+            )
         data = path.read_bytes()
     except (OSError, ValueError, MemoryError) as error:  # ValueError: a null character in the path
         reason = getattr(error, "strerror", None) or str(error) or "out of memory"
@@ -101,12 +108,15 @@ def find_pictures(roots: Iterable[Path]) -> Iterator[Path]:
     Names starting with '.', folders ending in '.resight' (indexes) and symlinked folders are left out. A root is
     taken whatever its name: a file is yielded, a folder is walked.
     """
-    roots = [Path(root) for root in roots]
+    roots = list(dict.fromkeys(Path(os.path.abspath(root)) for root in roots))
     for root in roots:  # all of them first, so that a misspelt one costs no work
         if not os.path.exists(root):
-            raise ImageError(f"{str(root)!r} does not exist; check the path")
+            raise UsageError(f"{str(root)!r} does not exist; check the path")
+    folders = {root for root in roots if root.is_dir()}
     unlisted: list[Path] = []
     for root in roots:
+        if folders.intersection(root.parents) and (root in folders or is_picture_name(root)):
+            continue  # it lies in a folder that is walked anyway
         if not root.is_dir():
             yield root
             continue

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -15,8 +17,8 @@ import numpy.typing as npt
 from . import images
 from .analyse import AnalyserPlan, Job, Outcome, content_hash, features_of, make_entry
 from .engine import run
-from .errors import UsageError, VocabularyError
-from .features import extract
+from .errors import StoreError, UsageError, VocabularyError
+from .features import extract, insist_on_known
 from .options import FeatureOptions, ImageOptions, StoreOptions, from_dict, to_dict
 from .recipes import DEFAULT, Recipe
 from .recipes import recipe as named_recipe
@@ -65,9 +67,10 @@ class Index:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()  # the caller may change folders later
         self._snapshot = open_snapshot(self.path)
         self._writer: Writer | None = None
+        self._closed = False
         self.images = ImageOptions()
         self.store = StoreOptions()
 
@@ -76,7 +79,9 @@ class Index:
         cls, path: str | Path, *, features: FeatureOptions | None = None, vocabulary: Vocabulary | None = None
     ) -> Index:
         """A new, empty index; by default with the vocabulary that ships with resight."""
-        settings = {"features": to_dict(features or FeatureOptions())}
+        features = features or FeatureOptions()
+        insist_on_known(features)
+        settings = {"features": to_dict(features)}
         create(Path(path), vocabulary or Vocabulary.ready(), settings)
         return cls(path)
 
@@ -158,29 +163,31 @@ class Index:
 
     def add(self, source: Source, *, key: str | None = None, metadata: dict[str, Any] | None = None) -> None:
         """Add one picture, replacing any with the same key. A file's key is its absolute path unless given."""
-        path = str(Path(source).absolute()) if isinstance(source, str | Path) else None
+        path = os.path.abspath(source) if isinstance(source, str | Path) else None
         name = key if key is not None else path
-        if name is None:
-            raise UsageError("a picture given as bytes or pixels needs a key")
+        if not isinstance(name, str):
+            raise UsageError("a picture given as bytes or pixels needs a key, and a key is text")
         features, content = self._features(source, name=name)
-        entry = make_entry(features, self._assigner, key=name, content=content, path=path, metadata=metadata or {})
-        self._store(entry)
+        own = deepcopy(metadata or {})  # the caller's may change before the commit
+        self._store(make_entry(features, self._assigner, key=name, content=content, path=path, metadata=own))
 
     def add_files(
-        self, paths: Iterable[Path], *, relative_to: Path | None = None, processes: int = 1
+        self, paths: Iterable[str | Path], *, relative_to: Path | None = None, processes: int = 1
     ) -> Iterator[Outcome]:
         """Add many files; yields what became of each, in order, as it happens. Commits every ``store.commit_every``.
 
-        A file whose content is stored already under its key is not analysed again. Keys are absolute paths, or paths
-        relative to ``relative_to``. With several processes call this under ``if __name__ == "__main__"``.
+        A file whose content is stored already under its key is not analysed again; a changed one keeps its metadata.
+        Keys are absolute paths, or paths relative to ``relative_to``. With several processes call this under
+        ``if __name__ == "__main__"``.
         """
         writer = self._writing()
         plan = AnalyserPlan(self.path / VOCABULARY, self.features, self.images)
-        jobs = (Job(key, path, writer.content_of(key)) for path in paths for key in [file_key(path, relative_to)])
+        jobs = (Job(key, Path(path), writer.content_of(key)) for path in paths for key in [file_key(path, relative_to)])
         outcomes = run(plan, jobs, processes=processes, on_crash=_crashed)
         for outcome in outcomes:
             if outcome.entry:
-                self._store(outcome.entry)
+                known = writer.metadata_of(outcome.key) if outcome.replaces else {}
+                self._store(replace(outcome.entry, metadata=known))
             yield outcome
 
     def remove(self, key: str) -> bool:
@@ -189,8 +196,7 @@ class Index:
 
     def commit(self) -> None:
         """Make all changes durable and visible to searches, all at once."""
-        if self._writer:
-            self._writer.commit()
+        if self._writer and self._writer.commit():
             self.refresh()
 
     def merge(self) -> None:
@@ -199,9 +205,8 @@ class Index:
         self.refresh()
 
     def refresh(self) -> None:
-        """Let searches see the newest commit, whoever made it."""
-        old, self._snapshot = self._snapshot, open_snapshot(self.path)
-        old.close()
+        """Let searches see the newest commit, whoever made it. Those under way finish on the one they began with."""
+        self._snapshot = open_snapshot(self.path)
 
     def close(self) -> None:
         """Release the lock and the files; changes that were not committed are dropped."""
@@ -209,6 +214,7 @@ class Index:
             self._writer.close()
             self._writer = None
         self._snapshot.close()
+        self._closed = True
 
     def __enter__(self) -> Index:
         return self
@@ -229,13 +235,13 @@ class Index:
         source: Source,
         *,
         top: int = 20,
-        region: Region | tuple[float, float, float, float] | None = None,
+        region: Region | Sequence[float] | None = None,
         recipe: str | Recipe = DEFAULT,
     ) -> SearchResult:
         """Pictures that show what the query, or a region of it, shows; best first."""
         if top < 1:
             raise UsageError(f"top must be at least 1, not {top}")
-        box = Region(*region) if isinstance(region, tuple) else region
+        box = region if region is None or isinstance(region, Region) else Region(*region)
         name = str(source) if isinstance(source, str | Path) else "the query"
         features, _ = self._features(source, name=name, region=box)
         _insist_on_overlap(box, features)
@@ -251,11 +257,13 @@ class Index:
             picture = images.from_array(source, max_side=self.features.max_side)
             content = content_hash(f"{source.shape}{source.dtype}".encode() + source.tobytes())
             return extract(picture, options=self.features, region=region), content
-        data = source if isinstance(source, bytes) else images.read_bytes(Path(source))
+        data = source if isinstance(source, bytes) else images.read_bytes(Path(source), options=self.images)
         features = features_of(data, name=name, features=self.features, images_options=self.images, region=region)
         return features, content_hash(data)
 
     def _writing(self) -> Writer:
+        if self._closed:
+            raise StoreError(f"this index on {self.path} was closed; open it again")
         if self._writer is None:
             self._writer = Writer(self.path, options=self.store)
         return self._writer
@@ -267,13 +275,13 @@ class Index:
             self.commit()
 
 
-def file_key(path: Path, relative_to: Path | None) -> str:
-    """The key of a picture file."""
-    absolute = path.absolute()
+def file_key(path: str | Path, relative_to: Path | None) -> str:
+    """The key of a picture file. abspath, not Path.absolute: one file must not get two keys by way of '..'."""
+    absolute = Path(os.path.abspath(path))
     if relative_to is None:
         return str(absolute)
     try:
-        return absolute.relative_to(relative_to.absolute()).as_posix()
+        return absolute.relative_to(os.path.abspath(relative_to)).as_posix()
     except ValueError:
         raise UsageError(f"{path} is not inside {relative_to}; index it without relative keys, or move it") from None
 
@@ -285,8 +293,8 @@ def _crashed(job: Job) -> Outcome:
 def _insist_on_overlap(region: Region | None, features: Features) -> None:
     if region is None:
         return
-    if region.width <= 0 or region.height <= 0:
+    if not (region.width > 0 and region.height > 0):
         raise UsageError(f"a region needs a positive width and height, not {region.width} × {region.height}")
     right, bottom = region.x + region.width, region.y + region.height
-    if region.x >= features.width or region.y >= features.height or right <= 0 or bottom <= 0:
+    if not (region.x < features.width and region.y < features.height and right > 0 and bottom > 0):
         raise UsageError(f"{region} lies outside the picture of {features.width} × {features.height} pixels")

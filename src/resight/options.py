@@ -44,6 +44,8 @@ class ImageOptions(Options):
 
     # A picture with more pixels than this is refused before it is decoded (decompression bombs).
     max_pixels: int = option(200_000_000, least=1)
+    # A file with more bytes than this is refused before it is read.
+    max_bytes: int = option(1_000_000_000, least=1)
 
 
 @dataclass(frozen=True, kw_only=True)

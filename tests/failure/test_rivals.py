@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from resight.errors import IndexDamagedError, IndexLockedError, IndexMissingError, StoreError
+from resight.errors import IndexDamagedError, IndexExistsError, IndexLockedError, StoreError
 from resight.store import Writer, check, create, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.segment import FOLDER
@@ -79,7 +79,7 @@ def test_closed_writer_and_reader_say_so(tmp_path: Path) -> None:
 
 def test_create_refuses_what_is_there(tmp_path: Path) -> None:
     build(tmp_path / "index", [A])
-    with pytest.raises(IndexMissingError, match="there is already an index"):
+    with pytest.raises(IndexExistsError, match="there is already an index"):
         build(tmp_path / "index")
     (tmp_path / "file").write_text("mine")
     (tmp_path / "folder").mkdir()
@@ -88,7 +88,7 @@ def test_create_refuses_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "lost" / "manifest").unlink()  # all else is there and may be precious
     for name in ("file", "folder", "lost"):
         before = sorted(tmp_path.rglob("*"))
-        with pytest.raises(IndexMissingError, match="exists and is not an index; choose another place"):
+        with pytest.raises(IndexExistsError, match="exists and is not an index; choose another place"):
             build(tmp_path / name)
         assert sorted(tmp_path.rglob("*")) == before
 
@@ -101,7 +101,7 @@ def test_create_does_not_overwrite_a_faster_rival(tmp_path: Path) -> None:
             build(folder, [A])
             super().make_folder(path)
 
-    with pytest.raises(IndexMissingError, match="there is already an index"):
+    with pytest.raises(IndexExistsError, match="there is already an index"):
         create(folder, vocabulary(1), SETTINGS, disk=Slow())
     assert state(folder)[0] == expected([A])
 

@@ -245,10 +245,10 @@ def test_extreme_stretches_do_not_verify() -> None:
     rng = np.random.default_rng(0)
     points = rng.random((20, 2)) * 900
     assert check(placed(points), placed(points * [1, 0.05])) is None
-    assert check(placed(points), placed(points * 0.05, np.full(20, 0.4))) is None
-    reference = check(placed(points), placed(points * 0.2, np.full(20, 1.6)))
-    assert reference is not None
-    assert reference.inliers.all()
+    for small in (0.2, 0.05):  # a thumbnail is a view, however small
+        reference = check(placed(points), placed(points * small, np.full(20, 8 * small)))
+        assert reference is not None
+        assert reference.inliers.all()
 
 
 # --- degenerate input

@@ -33,15 +33,12 @@ def test_popcount_of_known_numbers() -> None:
     known = {0: 0, 1: 1, 2: 1, 255: 8, 2**63: 1, 2**63 + 1: 2, 2**64 - 1: 64, 0x5555_5555_5555_5555: 32}
     numbers = np.array(list(known), np.uint64)
     assert twins.popcount(numbers).tolist() == list(known.values())
-    lists = made.lists_of([made.words([0] * len(known), numbers)], 1)
-    found = np.zeros((len(known), 4), np.int64)
-    query = made.words([0], [0])
-    slots = np.zeros(1, np.int32)
-    room = kernels.collect_hamming(
-        query.word, query.signature, lists.offsets, lists.image, lists.signature, slots, 64, found
-    )
-    assert room == len(known)
-    assert found[:, 3].tolist() == list(known.values())
+    for number, bits in known.items():
+        lists = made.lists_of([made.words([0], [number])], 1)
+        found, last, slots = np.zeros((1, 4), np.int64), np.full(1, -1, np.int64), np.zeros(1, np.int32)
+        query, searched = made.words([0], [0]), (lists.offsets, lists.image, lists.signature, slots, 64)
+        assert kernels.collect_hamming(query.feature, query.word, query.signature, *searched, last, found) == 1
+        assert found.tolist() == [[0, 0, 0, bits]]
 
 
 @few
@@ -61,11 +58,13 @@ def test_scan_hamming_equals_its_twin(collection: Collection, threshold: int, si
 def test_collect_hamming_equals_its_twin(collection: Collection, threshold: int, seed: int) -> None:
     lists, query = lists_of(collection), collection.query
     slot_of = np.random.default_rng(seed).integers(-1, 4, len(collection.pictures)).astype(np.int32)
-    arguments = (query.word, query.signature, lists.offsets, lists.image, lists.signature, slot_of, threshold)
+    feature = np.sort(np.random.default_rng(seed).integers(0, len(query) + 1, len(query))).astype(np.int32)
+    searched = (lists.offsets, lists.image, lists.signature, slot_of, threshold)
+    arguments = (feature, query.word, query.signature, *searched)
     expected = twins.collect_hamming(*arguments)
-    assert kernels.collect_hamming(*arguments, np.zeros((0, 4), np.int64)) == len(expected)
     found = np.full((len(expected), 4), -9, np.int64)
-    assert kernels.collect_hamming(*arguments, found) == len(expected)
+    for room in (np.zeros((0, 4), np.int64), found):
+        assert kernels.collect_hamming(*arguments, np.full(4, -1, np.int64), room) == len(expected)
     assert np.array_equal(found, expected)
 
 

@@ -52,6 +52,7 @@ def scan_hamming(
 
 
 def collect_hamming(
+    feature: Array,
     word: Array,
     signature: Array,
     offsets: Array,
@@ -61,8 +62,13 @@ def collect_hamming(
     threshold: int,
 ) -> Array:
     close, distance = _close(word, signature, offsets, list_signature, threshold)
-    row, posting = np.nonzero(close & (slot_of[list_image] >= 0)[None, :])
-    return np.stack([slot_of[list_image[posting]], row, posting, distance[row, posting]], axis=1).astype(np.int64)
+    closest: dict[tuple[int, int], list[int]] = {}  # (feature, slot) → match
+    for row, posting in np.argwhere(close & (slot_of[list_image] >= 0)[None, :]):
+        match = [int(slot_of[list_image[posting]]), int(row), int(posting), int(distance[row, posting])]
+        known = closest.setdefault((int(feature[row]), match[0]), match)
+        if match[3] < known[3]:
+            closest[int(feature[row]), match[0]] = match
+    return np.array(list(closest.values()), np.int64).reshape(-1, 4)
 
 
 def scan_product(word: Array, value: Array, offsets: Array, list_image: Array, pictures: int) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -12,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from typing import Any, TypeVar
 
-from ..errors import ResightError
+from ..errors import EngineError, ResightError
 
 JobT = TypeVar("JobT")
 ResultT = TypeVar("ResultT")
@@ -59,7 +60,8 @@ def run(
             except BrokenProcessPool:
                 pool.shutdown(wait=False, cancel_futures=True)
                 pool = _start(plan, processes)
-                if future is None:  # it was alone: it is the culprit
+                if future is None:  # it was alone: it is the culprit, unless no worker lives at all
+                    _insist_on_life(pool)
                     result = on_crash(job)
                 else:  # any of those under way may be: try each alone
                     under_way = deque((job, None) for job, _ in under_way)
@@ -73,7 +75,30 @@ def run(
 def _start(plan: Callable[[], Callable[[Any], Any]], processes: int) -> ProcessPoolExecutor:
     # Spawned, not forked: the libraries used here keep threads, and a fork of a threaded process can hang.
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(processes, mp_context=context, initializer=_become, initargs=(plan,))
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_become, initargs=(plan,))
+    # Ctrl-C belongs to the parent, from the workers' first instant on: an ignored signal stays so in a new process.
+    if threading.current_thread() is not threading.main_thread():
+        return pool
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        pool.submit(_nothing)  # starts the processes
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return pool
+
+
+def _nothing() -> None:
+    """A job that cannot fail."""
+
+
+def _insist_on_life(pool: ProcessPoolExecutor) -> None:
+    try:
+        pool.submit(_nothing).result()
+    except BrokenProcessPool:
+        raise EngineError(
+            'worker processes die at their start; in a script, call this under `if __name__ == "__main__":`, '
+            "and see the messages above; or use one process"
+        ) from None
 
 
 def _submit(pool: ProcessPoolExecutor, job: Any) -> Future[Any]:
@@ -86,14 +111,13 @@ def _submit(pool: ProcessPoolExecutor, job: Any) -> Future[Any]:
 
 
 def _become(plan: Callable[[], Callable[[Any], Any]]) -> None:
-    """Set a worker process up: one thread for each library, and Ctrl-C left to the parent."""
+    """Set a worker process up: one thread for each library."""
     global _worker  # noqa: PLW0603
     import cv2
     from threadpoolctl import threadpool_limits
 
     from .._faiss import load
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     cv2.setNumThreads(1)
     load()  # before the limit, so that it holds for its threads too
     threadpool_limits(1)

@@ -16,10 +16,13 @@ DETECTORS: dict[str, Detector] = {
 }
 
 
+def insist_on_known(options: FeatureOptions) -> None:
+    """Raise OptionError unless there is such a detector."""
+    if options.detector not in DETECTORS:
+        raise OptionError(f"unknown detector {options.detector!r}; known: {', '.join(sorted(DETECTORS))}")
+
+
 def extract(picture: Picture, *, options: FeatureOptions, region: Region | None = None) -> Features:
     """The strongest features of a picture, or of a region of it."""
-    try:
-        detector = DETECTORS[options.detector]
-    except KeyError:
-        raise OptionError(f"unknown detector {options.detector!r}; known: {', '.join(sorted(DETECTORS))}") from None
-    return detector(picture, options, region)
+    insist_on_known(options)
+    return DETECTORS[options.detector](picture, options, region)

@@ -56,7 +56,7 @@ def _check(folder: Path, manifest: Manifest) -> CheckReport:
 
 
 def index_size(manifest: Manifest) -> int:
-    """Bytes of the lists, statistics and facts; the vocabulary and the manifest count too."""
+    """Bytes of the lists, statistics, facts and vocabulary."""
     segments = sum(
         sum(record.files.values()) + record.sums.size + (record.dead.size if record.dead else 0)
         for record in manifest.segments
@@ -119,5 +119,5 @@ def _unknown_files(folder: Path, manifest: Manifest) -> Iterator[str]:
     """Leftovers of a crash are harmless and swept by the next writer; anything else should not be here."""
     known = {manifests.NAME, f"{manifests.NAME}.new", manifest.vocabulary.name, lock.NAME, FOLDER}
     for path in sorted(folder.iterdir()):
-        if path.name not in known:
+        if path.name not in known and not path.name.startswith("."):  # a file manager's .DS_Store does no harm
             yield f"{path} does not belong to the index; move it away"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import IndexDamagedError
+from ..errors import IndexDamagedError, StoreError
 from ..types import Bytes, Int64, UInt32
 
 BLOCK = 1 << 16
@@ -25,6 +25,13 @@ REMEDY = "run `resight check` to see what is damaged, restore the index from a c
 
 def damaged(path: Path, what: str) -> IndexDamagedError:
     return IndexDamagedError(f"{path} is damaged ({what}); {REMEDY}")
+
+
+def unreadable(path: Path, error: OSError) -> StoreError:
+    """A missing file is damage; a system that refuses to read one is not."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
+        return damaged(path, "missing")
+    return StoreError(f"cannot read {path}: {error.strerror}; the index may be sound: mend this and try again")
 
 
 def block_count(size: int) -> int:
@@ -52,7 +59,7 @@ class CheckedFile:
         try:
             self.bytes = map_bytes(path)
         except OSError as error:
-            raise damaged(path, error.strerror or "cannot be read") from None
+            raise unreadable(path, error) from None
         if len(self.bytes) != size or len(sums) != block_count(size):
             raise damaged(path, f"{len(self.bytes)} bytes where {size} were written")
         self._unchecked = np.ones(len(sums), dtype=np.bool_)

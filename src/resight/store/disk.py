@@ -5,6 +5,7 @@ Tests replace it by one that dies, or loses what was not yet synced, at any chos
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import sqlite3
@@ -59,6 +60,8 @@ class Disk:
         """Force a file's bytes, or a folder's names, onto the disk."""
         handle = os.open(path, os.O_RDONLY)
         try:
+            if full := getattr(fcntl, "F_FULLFSYNC", None):  # macOS: fsync alone stops at the drive's cache
+                fcntl.fcntl(handle, full)
             os.fsync(handle)
         finally:
             os.close(handle)

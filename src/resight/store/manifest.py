@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import IndexDamagedError, IndexMissingError
-from .checked import damaged
+from .checked import damaged, unreadable
 from .disk import Disk
 
 FORMAT = 1
@@ -85,7 +85,7 @@ def read(folder: Path) -> Manifest:
             f"there is no index at {folder}; make one with `resight index PICTURES --into {folder}`"
         ) from None
     except OSError as error:
-        raise damaged(path, error.strerror or "cannot be read") from None
+        raise unreadable(path, error) from None
     head, _, body = data.partition(b"\n")
     words = head.split(b" ")
     if len(words) != 3 or words[0] != MAGIC.encode() or not words[1].isdigit():

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..postings import GEOMETRY, Lists, build, count
 from ..types import Int32, Int64, UInt32
 from . import table
-from .checked import CheckedFile, block_count, block_sums, damaged, map_bytes
+from .checked import CheckedFile, block_count, block_sums, damaged, map_bytes, unreadable
 from .disk import Disk
 from .entry import Entry
 from .manifest import FileRecord, SegmentRecord
@@ -105,7 +105,7 @@ def read_whole(path: Path, record: FileRecord) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise damaged(path, error.strerror or "cannot be read") from None
+        raise unreadable(path, error) from None
     if len(data) != record.size or zlib.crc32(data) != record.crc:
         raise damaged(path, "wrong size or checksum")
     return data
@@ -156,9 +156,9 @@ class Segment:
         """How many living pictures have each word."""
         return self._df.astype(np.int64) - self.dead.df
 
-    def lists(self, words: Int32 | None) -> Lists:
+    def lists(self, words: Int32 | None, *, signatures: bool = True) -> Lists:
         """The lists, once those of these words (None: of all) are checked. Geometry is checked by ``geometry``."""
-        for file in ("image.npy", "signature.npy"):
+        for file in ("image.npy", "signature.npy") if signatures else ("image.npy",):
             if words is None:
                 self.files[file].check()
             else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +68,7 @@ class Table:
             self._database = sqlite3.connect(uri, uri=True, check_same_thread=False)
         except sqlite3.OperationalError as error:
             raise damaged(file.path, str(error)) from None
+        weakref.finalize(self, self._database.close)  # a snapshot that is let go is closed by its last user
 
     def rows(self, ordinals: Sequence[int]) -> list[Row]:
         """The rows of these pictures, in this order."""

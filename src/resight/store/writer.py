@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import IndexMissingError, StoreError, UsageError
+from ..errors import IndexExistsError, StoreError, UsageError
 from ..options import StoreOptions
 from ..postings import count
 from ..types import UInt32
@@ -60,20 +60,21 @@ def _insist_on_nothing(folder: Path) -> None:
     if not folder.exists():
         return
     if (folder / manifests.NAME).exists():
-        raise IndexMissingError(f"there is already an index at {folder}; open it, or choose another place")
+        raise IndexExistsError(f"there is already an index at {folder}; open it, or choose another place")
     leftovers = {FOLDER, VOCABULARY, LOCK, f"{manifests.NAME}.new"}
     if (
         not folder.is_dir()
         or any(path.name not in leftovers for path in folder.iterdir())
         or ((folder / FOLDER).exists() and any((folder / FOLDER).iterdir()))
     ):
-        raise IndexMissingError(f"{folder} exists and is not an index; choose another place")
+        raise IndexExistsError(f"{folder} exists and is not an index; choose another place")
 
 
 class Writer:
     """Adds, removes, commits and merges. Holds the lock until ``close``; changes not committed by then are dropped."""
 
     def __init__(self, folder: Path, *, options: StoreOptions | None = None, disk: Disk | None = None) -> None:
+        folder = folder.absolute()  # the caller may change folders before a commit
         self.folder, self._options, self._disk = folder, options or StoreOptions(), disk or Disk()
         self._added: dict[str, Entry] = {}
         self._removed: dict[str, set[int]] = {}  # segment name → ordinals
@@ -102,12 +103,21 @@ class Writer:
 
     def content_of(self, key: str) -> bytes | None:
         """The content hash stored under a key, counting what is not committed yet."""
+        known = self._find(key)
+        return known.content if known else None
+
+    def metadata_of(self, key: str) -> dict[str, Any]:
+        """The metadata stored under a key, likewise; empty if there is no such picture."""
+        known = self._find(key)
+        return known.metadata if known else {}
+
+    def _find(self, key: str) -> Entry | Row | None:
         if key in self._added:
-            return self._added[key].content
+            return self._added[key]
         located = self._base.locate(key)
         if located is None or located[1].ordinal in self._removed.get(located[0].record.name, ()):
             return None
-        return located[1].content
+        return located[1]
 
     def add(self, entry: Entry) -> None:
         """Add a picture, or replace the one with the same key."""
@@ -137,6 +147,8 @@ class Writer:
             raise StoreError(self._refusal)
         if not self._added and not any(self._removed.values()):
             return False
+        if manifests.read(self.folder).commit != self.manifest.commit:
+            raise StoreError(f"{self.folder} is another index now than the one opened; was it moved? open it again")
         with self._changing_disk():
             number = self.manifest.commit + 1
             records = [record for segment in self._base.segments if (record := self._without_removed(segment, number))]
@@ -146,8 +158,11 @@ class Writer:
             self._replace(records)
             self._added.clear()
             self._removed.clear()
+        # The commit stands, whatever becomes of merging; a merge that fails makes this writer refuse the next commit.
+        with suppress(StoreError):
             while few := choose(self._base.segments, factor=self._options.merge_factor):
-                self._merge(few)
+                with self._changing_disk():
+                    self._merge(few)
         return True
 
     def merge(self) -> None:
@@ -186,7 +201,7 @@ class Writer:
             return None
         chosen = np.zeros(segment.record.pictures, np.bool_)
         chosen[ordinals] = True
-        df, _, length, _ = count(segment.lists(None), chosen)
+        df, _, length, _ = count(segment.lists(None, signatures=False), chosen)
         name = f"dead-{number:08d}.npz"
         file = write_dead(self.folder, segment.record.name, name, Dead(ordinals, df), self._disk)
         return replace(segment.record, dead=file, dead_pictures=len(ordinals), dead_features=int(length.sum()))

@@ -22,7 +22,7 @@ ROW_NORM = 60.0
 
 
 def sample(sets: Iterable[Bytes | Float32], *, size: int, seed: int) -> Bytes | Float32:
-    """A uniform sample of at most ``size`` rows of all sets together, holding at most two samples in memory.
+    """A uniform sample of at most ``size`` rows of all sets together; memory grows with ``size`` alone.
 
     Every row draws a random priority from a stream of its own set, so the result depends on the seed and the order of
     the sets alone; the lowest priorities win.

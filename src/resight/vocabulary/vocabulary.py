@@ -83,7 +83,10 @@ class Vocabulary:
         return shapes == ((SIGNATURE_BITS, d), (k, SIGNATURE_BITS)) and isinstance(self.description, dict)
 
     def save(self, path: Path) -> None:
-        path.write_bytes(self.to_bytes())
+        """Write the file, or leave what was there: never half of it."""
+        new = path.with_name(f"{path.name}.new")
+        new.write_bytes(self.to_bytes())
+        new.replace(path)
 
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
