@@ -1,21 +1,30 @@
-"""Named systems: one recipe is one set of options for all stages of a search."""
+"""Named systems: one recipe is one set of options for all stages. Own ones come from TOML files."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tomllib
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
 
 from .errors import OptionError
-from .options import AssignOptions, ScoringOptions, VerifyOptions
+from .options import AssignOptions, FeatureOptions, Options, ScoringOptions, VerifyOptions, from_dict
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How a query is answered."""
+    """How pictures are analysed (fixed when an index is made) and how a query is answered."""
 
     description: str
-    assign: AssignOptions
-    scoring: ScoringOptions
-    verify: VerifyOptions
+    features: FeatureOptions = field(default_factory=FeatureOptions)
+    assign: AssignOptions = field(default_factory=AssignOptions)
+    scoring: ScoringOptions = field(default_factory=ScoringOptions)
+    verify: VerifyOptions = field(default_factory=VerifyOptions)
+
+
+STAGES: dict[str, type[Options]] = {
+    kind.stage: kind for kind in (FeatureOptions, AssignOptions, ScoringOptions, VerifyOptions)
+}
 
 
 def _bag_of_words(measure: str, description: str) -> Recipe:
@@ -30,18 +39,8 @@ def _bag_of_words(measure: str, description: str) -> Recipe:
 DEFAULT = "verified"
 
 RECIPES: dict[str, Recipe] = {
-    "verified": Recipe(
-        description="Hamming embedding, the best 200 checked by geometry; says where each match is",
-        assign=AssignOptions(),
-        scoring=ScoringOptions(),
-        verify=VerifyOptions(),
-    ),
-    "hamming": Recipe(
-        description="Hamming embedding alone (BURST-09 §2.2)",
-        assign=AssignOptions(),
-        scoring=ScoringOptions(),
-        verify=VerifyOptions(shortlist=0),
-    ),
+    "verified": Recipe(description="Hamming embedding, the best 200 checked by geometry; says where each match is"),
+    "hamming": Recipe(description="Hamming embedding alone (BURST-09 §2.2)", verify=VerifyOptions(shortlist=0)),
     "bow-l1": _bag_of_words("l1", "bag of words, tf-idf vectors of unit L1 norm (CDM-10)"),
     "bow-l2": _bag_of_words("l2", "bag of words, tf-idf vectors of unit L2 norm"),
     "bow-cosine": _bag_of_words("cosine", "bag of words, cosine weighed by idf² (LEARN-14 eq. 1)"),
@@ -49,8 +48,26 @@ RECIPES: dict[str, Recipe] = {
 
 
 def recipe(name: str) -> Recipe:
-    """The recipe of this name."""
-    try:
+    """The recipe of this name, or the one in this TOML file."""
+    if name in RECIPES:
         return RECIPES[name]
-    except KeyError:
-        raise OptionError(f"unknown recipe {name!r}; known: {', '.join(RECIPES)}") from None
+    if name.endswith(".toml"):
+        return read(Path(name))
+    raise OptionError(f"unknown recipe {name!r}; known: {', '.join(RECIPES)}, or a file ending in .toml")
+
+
+def read(path: Path) -> Recipe:
+    """A recipe from a TOML file: ``description``, ``base`` (the recipe to start from) and a table for each stage."""
+    try:
+        values: dict[str, Any] = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise OptionError(f"cannot read the recipe {path}: {error}") from None
+    base = recipe(str(values.pop("base", DEFAULT)))
+    description = str(values.pop("description", f"{path.stem} (own recipe)"))
+    stages = {f.name: getattr(base, f.name) for f in fields(Recipe) if f.name in STAGES}
+    for name, table in values.items():
+        if name not in STAGES or not isinstance(table, dict):
+            raise OptionError(f"unknown entry {name!r} in {path}; known: base, description, {', '.join(STAGES)}")
+        known = {f.name: getattr(stages[name], f.name) for f in fields(STAGES[name])}
+        stages[name] = from_dict(STAGES[name], {**known, **table})
+    return Recipe(description=description, **stages)

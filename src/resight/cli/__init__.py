@@ -1,0 +1,22 @@
+"""The command line: thin commands over the Python interface.
+
+Exit codes: 0 all well; 1 nothing found, or some pictures or keys failed (named); 2 wrong usage; 3 index damaged.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+
+from . import evaluating, indexes, searching
+from .app import app
+from .output import printable
+
+__all__ = ["app", "evaluating", "indexes", "main", "printable", "searching"]
+
+
+def main() -> None:
+    for stream in (sys.stdout, sys.stderr):  # names that the terminal cannot show are escaped, not fatal
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    app()

@@ -1,0 +1,79 @@
+"""The application: how commands are registered, and how errors become messages and exit codes."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .. import __version__
+from ..errors import ResightError, UsageError
+from .output import printable, say_json
+
+app = typer.Typer(
+    name="resight",
+    help="Find every picture of the same thing.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="STAGE.OPTION=VALUE", help="Change one option of a stage; repeatable. See docs/OPTIONS.md."
+    ),
+]
+Processes = Annotated[
+    int | None, typer.Option("--processes", min=1, help="Worker processes; default: one per processor.")
+]
+MANIFEST = "manifest"  # store.manifest.NAME, without loading the store for --help
+NAMES_SHOWN = 20  # skipped pictures named in text output; JSON names all
+
+
+def default_index() -> Path:
+    """$RESIGHT_INDEX, or a place in the user's data folder."""
+    if named := os.environ.get("RESIGHT_INDEX"):
+        return Path(named)
+    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    if data.startswith("~"):
+        raise UsageError("there is no home folder to keep an index in; name one, or set $RESIGHT_INDEX")
+    return Path(data) / "resight" / "pictures.resight"
+
+
+def command(function: Callable[..., int]) -> Callable[..., None]:
+    """Register a command that returns its exit code; errors become messages and codes here and nowhere else."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **options: Any) -> None:
+        try:
+            code = function(*args, **options)
+        except ResightError as error:
+            if options.get("as_json"):
+                say_json({"error": str(error), "kind": type(error).__name__})
+            typer.echo(f"error: {printable(str(error))}", err=True)
+            code = error.exit_code
+        except KeyboardInterrupt:
+            typer.echo("interrupted; what was committed is kept", err=True)
+            code = 1
+        except BrokenPipeError:  # the reader of our output has gone: `resight search … | head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 0
+        raise typer.Exit(code)
+
+    app.command(name=function.__name__)(wrapped)
+    return wrapped
+
+
+@app.callback(invoke_without_command=True)
+def _top(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        typer.echo(f"resight {__version__}")
+        raise typer.Exit(0)

@@ -1,0 +1,70 @@
+"""Reading what the user typed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..errors import OptionError, UsageError
+from ..options import AssignOptions, Options, ScoringOptions, VerifyOptions, parse_value
+from ..recipes import Recipe
+from ..recipes import recipe as named_recipe
+from .app import MANIFEST, default_index
+
+T = TypeVar("T")
+
+
+def split_index(words: list[str]) -> tuple[Path, list[str]]:
+    """The index is the first word if it looks like one, else the default."""
+    if late := [word for word in words[1:] if looks_like_index(word)]:
+        raise UsageError(f"name one index, and name it first, before the others: {late[0]!r}")
+    if words and looks_like_index(words[0]):
+        return Path(words[0]), words[1:]
+    return default_index(), words
+
+
+def looks_like_index(word: str) -> bool:
+    return word.rstrip("/").endswith(".resight") or os.path.isfile(os.path.join(word, MANIFEST))
+
+
+def parse_region(text: str | None) -> tuple[float, float, float, float] | None:
+    if text is None:
+        return None
+    try:
+        x, y, width, height = (float(number) for number in text.split(","))
+    except ValueError:
+        raise UsageError(f"a region is four numbers X,Y,W,H, not {text!r}") from None
+    return x, y, width, height
+
+
+def parse_settings(settings: list[str] | None, *kinds: type[Options]) -> dict[type[Options], dict[str, Any]]:
+    """`--set stage.option=value` words, by stage."""
+    by_stage = {kind.stage: kind for kind in kinds}
+    parsed: dict[type[Options], dict[str, Any]] = {kind: {} for kind in kinds}
+    for setting in settings or []:
+        name, equals, value = setting.partition("=")
+        stage, _, option = name.partition(".")
+        if stage not in by_stage or not equals:
+            raise OptionError(
+                f"cannot read {setting!r}; write STAGE.OPTION=VALUE with one of the stages {', '.join(by_stage)}"
+            )
+        parsed[by_stage[stage]][option] = parse_value(by_stage[stage], option, value)
+    return parsed
+
+
+def build(kind: type[T], changed: dict[type[Options], dict[str, Any]]) -> T:
+    return kind(**changed[kind])  # type: ignore[index]
+
+
+def chosen_recipe(name: str, settings: list[str] | None) -> Recipe:
+    """A named recipe with some options changed."""
+    chosen = named_recipe(name)
+    changed = parse_settings(settings, AssignOptions, ScoringOptions, VerifyOptions)
+    return replace(
+        chosen,
+        assign=replace(chosen.assign, **changed[AssignOptions]),
+        scoring=replace(chosen.scoring, **changed[ScoringOptions]),
+        verify=replace(chosen.verify, **changed[VerifyOptions]),
+    )

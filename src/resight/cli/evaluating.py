@@ -1,0 +1,99 @@
+"""Measuring recipes on datasets with known answers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..recipes import DEFAULT, RECIPES
+from ..recipes import recipe as named_recipe
+from .app import NAMES_SHOWN, AsJson, Processes, command
+from .output import printable, progress, say_json
+
+if TYPE_CHECKING:
+    from ..evaluation.results import Evaluation
+
+
+def default_cache() -> Path:
+    """$RESIGHT_CACHE, or a place in the user's cache folder."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(os.environ.get("RESIGHT_CACHE") or Path(base) / "resight")
+
+
+@command
+def evaluate(
+    sets: Annotated[list[str], typer.Argument(metavar="DATASET PATH...", help="Each dataset's name and its folder.")],
+    recipe: Annotated[list[str] | None, typer.Option(help="A recipe's name or TOML file; repeatable.")] = None,
+    distractors: Annotated[
+        list[Path] | None, typer.Option(help="A folder of other pictures to add; repeatable.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Use about this many pictures of each dataset.")] = None,
+    vocabulary: Annotated[
+        Path | None, typer.Option(help="A vocabulary made by `resight train`; default: the ready one.")
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Where features and indexes are kept. Default: $RESIGHT_CACHE or your cache folder."),
+    ] = None,
+    processes: Processes = None,
+    as_json: AsJson = False,
+) -> int:
+    """Measure recipes on datasets with known answers. What was extracted is kept, so a second run is quick."""
+    from ..engine import processors
+    from ..evaluation.datasets import load
+    from ..evaluation.runner import Runner, parse_sets
+    from ..vocabulary import Vocabulary
+
+    recipes = {Path(name).stem if name.endswith(".toml") else name: named_recipe(name) for name in recipe or [DEFAULT]}
+    datasets = [load(name, path, limit=limit, distractors=distractors or ()) for name, path in parse_sets(sets)]
+    runner = Runner(
+        cache=cache or default_cache(),
+        vocabulary=Vocabulary.load(vocabulary) if vocabulary else Vocabulary.ready(),
+        processes=processes or processors(),
+        progress=progress,
+    )
+    found = []
+    for dataset in datasets:
+        found.append(runner.evaluate(dataset, recipes))
+        if not as_json:
+            show(found[-1])
+        for problem in found[-1].skipped[:NAMES_SHOWN]:
+            typer.echo(f"skipped {printable(problem)}", err=True)
+    if as_json:
+        values = [evaluation.as_dict() for evaluation in found]
+        say_json(values[0] if len(values) == 1 else {"evaluations": values})
+    return 1 if any(evaluation.skipped for evaluation in found) else 0
+
+
+@command
+def recipes(as_json: AsJson = False) -> int:
+    """List the named recipes."""
+    if as_json:
+        say_json({name: {"description": r.description, "default": name == DEFAULT} for name, r in RECIPES.items()})
+        return 0
+    for name, r in RECIPES.items():
+        typer.echo(f"{name:<12} {r.description}{' (default)' if name == DEFAULT else ''}")
+    return 0
+
+
+def show(evaluation: Evaluation) -> None:
+    """A table of recipes × measures."""
+    from rich.console import Console
+    from rich.table import Table
+
+    dataset = evaluation.dataset
+    typer.echo(
+        f"{dataset.name}: {len(dataset.images)} pictures, {len(dataset.queries)} queries, vocabulary from "
+        f"{evaluation.trained_on}; {evaluation.seconds:.0f} s, {evaluation.peak_memory / 2**20:.0f} MiB at most"
+    )
+    table = Table(box=None, pad_edge=False)
+    table.add_column("recipe")
+    for measure in (*evaluation.rows[0].means, "ms/query", "bytes/picture"):
+        table.add_column(measure, justify="right")
+    for row in evaluation.rows:
+        values = (f"{value:.3f}" for value in row.means.values())
+        table.add_row(row.recipe, *values, f"{row.query_ms:.1f}", f"{row.bytes_per_image:.0f}")
+    Console(width=120).print(table)

@@ -1,0 +1,243 @@
+"""Making, filling, looking after indexes and vocabularies."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import UsageError
+from ..options import FeatureOptions, ImageOptions, StoreOptions, VocabularyOptions
+from .app import MANIFEST, NAMES_SHOWN, AsJson, Processes, Set, command, default_index
+from .arguments import build, parse_settings, split_index
+from .output import printable, progress, say_json, stoppable
+
+
+@command
+def index(
+    pictures: Annotated[list[Path], typer.Argument(help="Folders (searched through) and picture files.")],
+    into: Annotated[
+        Path | None, typer.Option(help="The index; made if missing. Default: $RESIGHT_INDEX or your data folder.")
+    ] = None,
+    relative_to: Annotated[
+        Path | None, typer.Option(help="Use paths relative to this folder as keys, not absolute ones.")
+    ] = None,
+    vocabulary: Annotated[
+        Path | None, typer.Option(help="A vocabulary made by `resight train`, for a new index.")
+    ] = None,
+    processes: Processes = None,
+    settings: Set = None,
+    as_json: AsJson = False,
+) -> int:
+    """Add pictures to an index. Unchanged pictures are skipped, changed ones updated."""
+    from ..engine import processors
+    from ..images import find_pictures
+    from ..index import Index, file_key
+    from ..vocabulary import Vocabulary
+
+    place = into or default_index()
+    changed = parse_settings(settings, FeatureOptions, ImageOptions, StoreOptions)
+    features = build(FeatureOptions, changed) if changed[FeatureOptions] else None
+    own = Vocabulary.load(vocabulary) if vocabulary else None
+    roots = list(pictures)
+    for root in roots if relative_to else []:
+        file_key(root, relative_to)  # one that lies outside is refused before any work
+    total = sum(1 for _ in find_pictures(roots))
+    started = time.monotonic()
+    exists = (place / MANIFEST).exists()
+    opened = (
+        Index.open(place, features=features, vocabulary=own)
+        if exists
+        else Index.create(place, features=features, vocabulary=own)
+    )
+    added = updated = unchanged = 0
+    skipped: list[tuple[str, str]] = []
+    with opened as target, stoppable() as stop:
+        target.images, target.store = build(ImageOptions, changed), build(StoreOptions, changed)
+        outcomes = target.add_files(
+            find_pictures(roots), relative_to=relative_to, processes=min(processes or processors(), max(total, 1))
+        )
+        for outcome in progress(outcomes, total=total, text="indexing"):
+            if outcome.skipped:
+                skipped.append((outcome.key, outcome.skipped))
+            elif outcome.entry is None:
+                unchanged += 1
+            else:
+                updated += outcome.replaces
+                added += not outcome.replaces
+            if stop.wanted:
+                break
+        target.commit()
+        now = len(target)
+    seconds = time.monotonic() - started
+    summary = {
+        "index": str(place), "added": added, "updated": updated, "unchanged": unchanged,
+        "skipped": [{"key": key, "reason": reason} for key, reason in skipped],
+        "pictures": now, "interrupted": stop.wanted, "seconds": round(seconds, 3),
+    }  # fmt: skip
+    if as_json:
+        say_json(summary)
+    else:
+        rate = f", {(added + updated) / seconds:.1f} pictures/s" if added + updated else ""
+        typer.echo(
+            f"{added} added, {updated} updated, {unchanged} unchanged, {len(skipped)} skipped in {seconds:.1f} s{rate}"
+        )
+        typer.echo(f"{printable(str(place))} holds {now} pictures")
+    for _, reason in skipped[:NAMES_SHOWN]:
+        typer.echo(f"skipped {printable(reason)}", err=True)
+    if len(skipped) > NAMES_SHOWN:
+        typer.echo(f"… and {len(skipped) - NAMES_SHOWN} more; --json names all", err=True)
+    if total == 0:
+        typer.echo("no pictures found; resight reads JPEG, PNG, WebP, TIFF, BMP and HEIC files", err=True)
+    if stop.wanted:
+        typer.echo("interrupted: what was done is kept; run the same command to go on", err=True)
+    return 1 if skipped or stop.wanted or total == 0 else 0
+
+
+@command
+def info(
+    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None, as_json: AsJson = False
+) -> int:
+    """Say what an index holds and how it was made."""
+    from ..index import Index
+
+    with Index.open(place or default_index()) as target:
+        facts = target.info()
+    if as_json:
+        say_json(facts.as_dict())
+        return 0
+    per_picture = f" ({facts.size / facts.pictures / 1024:.1f} KiB per picture)" if facts.pictures else ""
+    typer.echo(f"index        {printable(facts.path)}")
+    typer.echo(f"pictures     {facts.pictures} ({facts.removed} more removed, not yet merged away)")
+    typer.echo(f"features     {facts.features}")
+    typer.echo(f"size         {facts.size / 2**20:.1f} MiB{per_picture}")
+    typer.echo(f"segments     {facts.segments}, commit {facts.commit}")
+    typer.echo(f"vocabulary   {facts.words} words, {facts.vocabulary}")
+    typer.echo(f"settings     {json.dumps(facts.settings)}")
+    return 0
+
+
+@command
+def remove(
+    keys: Annotated[list[str], typer.Argument(metavar="[INDEX] KEY...", help="Keys or paths of indexed pictures.")],
+    as_json: AsJson = False,
+) -> int:
+    """Remove pictures from an index (the picture files stay)."""
+    from ..index import Index
+
+    place, wanted = split_index(keys)
+    if not wanted:
+        raise UsageError("give at least one key: resight remove [INDEX] KEY…")
+    with Index.open(place) as target:
+        gone = [key for key in wanted if target.remove(key) or target.remove(os.path.abspath(key))]
+        target.commit()
+        left = len(target)
+    unknown = [key for key in wanted if key not in gone]
+    if as_json:
+        say_json({"index": str(place), "removed": gone, "unknown": unknown, "pictures": left})
+    else:
+        typer.echo(f"{len(gone)} removed; {left} pictures left")
+    for key in unknown:
+        typer.echo(f"not in the index: {printable(key)}", err=True)
+    return 1 if unknown else 0
+
+
+@command
+def check(
+    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None, as_json: AsJson = False
+) -> int:
+    """Read every byte of an index and compare it with what was written."""
+    from ..store import check as check_index
+
+    folder = place or default_index()
+    report = check_index(folder)
+    if as_json:
+        say_json({"index": str(folder), "pictures": report.pictures, "features": report.features, "size": report.size,
+                  "problems": list(report.problems)})  # fmt: skip
+    elif not report.problems:
+        typer.echo(
+            f"{printable(str(folder))} is sound: {report.pictures} pictures, {report.features} features, "
+            f"{report.size} bytes"
+        )
+    for problem in report.problems:
+        typer.echo(printable(problem), err=True)
+    return 3 if report.problems else 0
+
+
+@command
+def merge(
+    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None, as_json: AsJson = False
+) -> int:
+    """Rewrite an index as one segment, freeing the place of removed pictures."""
+    from ..index import Index
+
+    with Index.open(place or default_index()) as target:
+        before = target.info().size
+        target.merge()
+        after = target.info()
+    if as_json:
+        say_json({"index": after.path, "size_before": before, "size": after.size, "pictures": after.pictures})
+    else:
+        typer.echo(f"{before / 2**20:.1f} MiB → {after.size / 2**20:.1f} MiB, {after.pictures} pictures")
+    return 0
+
+
+@command
+def train(
+    pictures: Annotated[list[Path], typer.Argument(help="Folders and picture files to learn from.")],
+    out: Annotated[Path, typer.Option(help="The vocabulary file to write.")],
+    words: Annotated[int | None, typer.Option(min=1, help="Number of visual words.")] = None,
+    processes: Processes = None,
+    settings: Set = None,
+    as_json: AsJson = False,
+) -> int:
+    """Make a vocabulary from your own pictures, for `resight index --vocabulary`."""
+    from ..analyse import DescriberPlan, Job
+    from ..engine import processors, run
+    from ..images import find_pictures
+    from ..vocabulary import sample
+    from ..vocabulary import train as train_vocabulary
+
+    changed = parse_settings(settings, FeatureOptions, ImageOptions, VocabularyOptions)
+    if words is not None:
+        changed[VocabularyOptions]["words"] = words
+    options, features = build(VocabularyOptions, changed), build(FeatureOptions, changed)
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {out.absolute().parent} to write {out.name} into; make it first")
+    roots = list(pictures)
+    total = sum(1 for _ in find_pictures(roots))
+    plan = DescriberPlan(features, build(ImageOptions, changed))
+    jobs = (Job(str(path), path) for path in find_pictures(roots))
+    count = min(processes or processors(), max(total, 1))
+    skipped: list[str] = []
+
+    def descriptors() -> Iterator[Any]:
+        results = run(plan, jobs, processes=count, on_crash=lambda job: f"{job.path}: the decoder crashed")
+        for result in progress(results, total=total, text="reading"):
+            if isinstance(result, str):
+                skipped.append(result)
+            else:
+                yield result
+
+    rows = sample(descriptors(), size=options.sample, seed=options.seed)
+    typer.echo(f"training {options.words} words on {len(rows)} descriptors …", err=True)
+    source = f"{total - len(skipped)} pictures of {', '.join(sorted({root.name for root in roots}))}"
+    vocabulary = train_vocabulary(rows, options=options, source=source, features=features)
+    vocabulary.save(out)
+    facts = {"vocabulary": str(out), "fingerprint": vocabulary.fingerprint, "words": vocabulary.words,
+             "descriptors": len(rows), "pictures": total - len(skipped), "skipped": skipped}  # fmt: skip
+    if as_json:
+        say_json(facts)
+    else:
+        typer.echo(
+            f"{printable(str(out))}: {vocabulary.words} words from {len(rows)} descriptors "
+            f"of {total - len(skipped)} pictures"
+        )
+    for reason in skipped[:NAMES_SHOWN]:
+        typer.echo(f"skipped {printable(reason)}", err=True)
+    return 1 if skipped else 0

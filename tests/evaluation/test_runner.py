@@ -1,0 +1,141 @@
+"""An evaluation from folder to figures, its caches, and the recipes that drive it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from resight.errors import ImageError, OptionError, UsageError
+from resight.evaluation.datasets import Dataset, load
+from resight.evaluation.runner import Runner, parse_sets
+from resight.features import extract
+from resight.images import from_array
+from resight.index import Index
+from resight.options import FeatureOptions, VocabularyOptions
+from resight.recipes import RECIPES, recipe
+from resight.vocabulary import Vocabulary, train
+
+from ..test_index import texture, write
+
+
+@pytest.fixture(scope="module")
+def words() -> Vocabulary:
+    """A small vocabulary of textures that are in no dataset."""
+    pictures = (from_array(texture(seed), max_side=400) for seed in (90, 91, 92))
+    found = [extract(picture, options=FeatureOptions()).descriptors.astype(np.uint8) for picture in pictures]
+    return train(np.concatenate(found), options=VocabularyOptions(words=64, iterations=4), source="textures")
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    """UKbench's layout: three objects, four views (crops) each."""
+    folder = tmp_path / "ukbench"
+    folder.mkdir()
+    for number in range(12):
+        whole, shift = texture(number // 4, size=280), 10 * (number % 4)
+        write(folder / f"ukbench{number:05d}.jpg", whole[shift : shift + 220, shift : shift + 220])
+    return load("ukbench", folder)
+
+
+def test_figures_equal_those_of_searching_by_hand(dataset: Dataset, words: Vocabulary, tmp_path: Path) -> None:
+    found = Runner(cache=tmp_path / "cache", vocabulary=words).evaluate(dataset, RECIPES)
+    assert [row.recipe for row in found.rows] == list(RECIPES)
+    assert found.trained_on == "textures"
+    with Index.create(tmp_path / "i.resight", vocabulary=words) as index:
+        for key, path in dataset.images:
+            index.add(path, key=key)
+        index.commit()
+        for row in found.rows:
+            by_hand = tuple(
+                tuple(hit.key for hit in index.search(query.path, top=12, recipe=row.recipe).hits)
+                for query in dataset.queries
+            )
+            assert row.rankings == by_hand
+            truths = [query.truth.relevant for query in dataset.queries]
+            right = [sum(key in t for key in ranked[:4]) for t, ranked in zip(truths, by_hand, strict=True)]
+            assert row.means["ns"] == pytest.approx(sum(right) / 12)
+    assert found.rows[0].means["ns"] == 4
+
+
+def test_a_second_run_extracts_and_indexes_nothing(dataset: Dataset, words: Vocabulary, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+
+    def times() -> dict[Path, int]:
+        return {p: p.stat().st_mtime_ns for p in cache.rglob("*") if p.is_file()}
+
+    chosen = {"hamming": RECIPES["hamming"]}
+    first = Runner(cache=cache, vocabulary=words).evaluate(dataset, chosen)
+    before = times()
+    assert len([p for p in before if p.suffix == ".npz" and p.parent.parent.parent.name == "features"]) == 12
+    second = Runner(cache=cache, vocabulary=words).evaluate(dataset, {**chosen, "bow-l1": RECIPES["bow-l1"]})
+    assert times() == before
+    assert second.rows[0].rankings == first.rows[0].rankings
+    write(dataset.images[0][1], texture(50))  # other content: its features are extracted, and the index made, anew
+    Runner(cache=cache, vocabulary=words).evaluate(dataset, chosen)
+    assert before.items() < times().items()
+
+
+def test_an_interrupted_run_goes_on(dataset: Dataset, words: Vocabulary, tmp_path: Path) -> None:
+    def stop_after(count: int) -> Runner:
+        def progress(items, *, total, text):  # type: ignore[no-untyped-def]
+            for number, item in enumerate(items):
+                if "indexing" in text and number == count:
+                    raise KeyboardInterrupt
+                yield item
+
+        return Runner(cache=tmp_path / "cache", vocabulary=words, progress=progress)
+
+    chosen = {"hamming": RECIPES["hamming"]}
+    with pytest.raises(KeyboardInterrupt):
+        stop_after(5).evaluate(dataset, chosen)
+    whole = Runner(cache=tmp_path / "other", vocabulary=words).evaluate(dataset, chosen)
+    assert stop_after(99).evaluate(dataset, chosen).rows[0].rankings == whole.rows[0].rankings
+
+
+def test_unreadable_pictures_are_named_and_cost_only_themselves(
+    dataset: Dataset, words: Vocabulary, tmp_path: Path
+) -> None:
+    dataset.images[5][1].write_bytes(b"not a picture")
+    found = Runner(cache=tmp_path / "cache", vocabulary=words).evaluate(dataset, {"hamming": RECIPES["hamming"]})
+    assert len(found.skipped) == 1
+    assert "ukbench00005" in found.skipped[0]
+    assert found.rows[0].rankings[5] == ()
+    assert found.rows[0].per_query["ns"][0] == 4
+
+
+def test_a_damaged_cache_file_is_named(dataset: Dataset, words: Vocabulary, tmp_path: Path) -> None:
+    runner, chosen = Runner(cache=tmp_path / "cache", vocabulary=words), {"hamming": RECIPES["hamming"]}
+    runner.evaluate(dataset, chosen)
+    file = next((tmp_path / "cache/features").rglob("*.npz"))
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(ImageError, match=f"{file.name}.*delete it"):
+        runner.evaluate(dataset, chosen)
+
+
+def test_recipes_from_toml(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('description = "Mine"\nbase = "hamming"\n[scoring]\nsigma = 12.0\n[features]\nmax_features = 500\n')
+    mine = recipe(str(file))
+    assert (mine.description, mine.scoring.sigma, mine.features.max_features) == ("Mine", 12.0, 500)
+    assert mine.verify.shortlist == 0  # from the base
+    for text, message in (
+        ("[scoring]\nsgima = 1.0", "known: measure, sigma, threshold"),
+        ("[magic]\na = 1", "known: base, description, features, assign"),
+        ("base = 'nothing'", "unknown recipe 'nothing'"),
+        ("not toml", "cannot read"),
+        ("[scoring]\nsigma = 'much'", "must be float"),
+    ):
+        file.write_text(text)
+        with pytest.raises(OptionError, match=message):
+            recipe(str(file))
+    with pytest.raises(OptionError, match="cannot read"):
+        recipe(str(tmp_path / "missing.toml"))
+
+
+def test_datasets_are_given_as_pairs() -> None:
+    assert parse_sets(["ukbench", "a", "holidays", "b"]) == [("ukbench", Path("a")), ("holidays", Path("b"))]
+    for wrong in ([], ["ukbench"], ["ukbench", "a", "holidays"]):
+        with pytest.raises(UsageError, match="name and a folder"):
+            parse_sets(wrong)
