@@ -25,7 +25,7 @@ benchmark: $(VENV)/.installed
 # Installed anew only when pyproject.toml has changed.
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,dev,heif]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,dev,heif,report]'
 	touch $@
 
 clean:

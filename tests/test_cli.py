@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from resight.cli import app, printable
+from resight.recipes import RECIPES
 
 from .conftest import Demo
 from .test_index import texture, write
@@ -224,3 +225,63 @@ def test_demo_index_is_small(demo: Demo) -> None:
     fixed = 12 * facts["words"] * facts["segments"]  # offsets and df: what a word costs each segment
     per_feature = (facts["size"] - vocabulary - fixed) / facts["features"]
     assert per_feature <= 20
+
+
+def test_overlapping_roots_are_walked_once(pictures: Path, tmp_path: Path) -> None:
+    options = ("--into", tmp_path / "i.resight", "--processes", 1)
+    assert run_json("index", pictures, pictures / "0.png", pictures, *options)["added"] == 4
+
+
+def test_nothing_is_begun_that_cannot_end(pictures: Path, tmp_path: Path) -> None:
+    into = ("--into", tmp_path / "i.resight")
+    assert "detector" in run_json("index", pictures, *into, "--set", "features.detector=magic", code=2)["error"]
+    assert "not inside" in run_json("index", pictures, tmp_path, *into, "--relative-to", pictures, code=2)["error"]
+    assert "does not exist" in run_json("index", tmp_path / "nowhere", *into, code=2)["error"]
+    assert not (tmp_path / "i.resight").exists()
+    assert "no folder" in run_json("train", pictures, "--out", tmp_path / "no/v.npz", "--words", 20, code=2)["error"]
+
+
+def test_the_index_comes_first(pictures: Path, tmp_path: Path) -> None:
+    index = tmp_path / "i.resight"
+    run("index", pictures, "--into", index, "--processes", 1)
+    assert "first" in run_json("search", pictures / "0.png", index, code=2)["error"]
+    assert "give the path of a picture in it" in run_json("search", index, pictures, code=1)["error"]
+    run("remove", index, code=2)
+
+
+def test_an_unrelated_query_finds_nothing(pictures: Path, tmp_path: Path) -> None:
+    index = tmp_path / "i.resight"
+    run("index", pictures, "--into", index, "--processes", 1)
+    assert ": 0 found" in run("search", index, write(tmp_path / "q.png", texture(77)), code=1)
+
+
+def test_names_that_the_terminal_cannot_show(tmp_path: Path) -> None:
+    write(tmp_path / "日本.png", texture(1))
+    index = tmp_path / "i.resight"
+    run("index", tmp_path, "--into", index, "--processes", 1)
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    for words in (["search", str(index), str(tmp_path / "日本.png")], ["merge", str(index)]):
+        done = subprocess.run([*PROGRAM, *words], capture_output=True, env=environment, check=True)
+        assert b"Traceback" not in done.stderr
+
+
+def test_recipes_are_listed() -> None:
+    assert list(run_json("recipes")) == list(RECIPES)
+    assert "(default)" in run("recipes")
+
+
+def test_evaluate_prints_a_table_and_json(tmp_path: Path) -> None:
+    folder = tmp_path / "holidays"
+    folder.mkdir()
+    for number in (100000, 100001, 100100, 100101, 100102):
+        whole, shift = texture(number // 100, size=280), 15 * (number % 100)
+        write(folder / f"{number}.jpg", whole[shift : shift + 220, shift : shift + 220])
+    words = ("evaluate", "holidays", folder, "--recipe", "hamming", "--recipe", "bow-l1", "--cache", tmp_path / "cache")
+    found = run_json(*words, "--processes", 1)
+    assert (found["dataset"], found["images"], found["queries"]) == ("holidays", 5, 2)
+    assert [row["recipe"] for row in found["rows"]] == ["hamming", "bow-l1"]
+    assert found["rows"][0]["measures"]["map"] == 1
+    assert found["rows"][0]["bytes_per_image"] > 0
+    assert "hamming" in run(*words, "--processes", 1)
+    assert "gt" in run_json("evaluate", "oxford", folder, code=2)["error"]
+    run("evaluate", "holidays", code=2)

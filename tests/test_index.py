@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from resight import Index
-from resight.errors import ImageError, IndexExistsError, IndexMissingError, UsageError, VocabularyError
+from resight.errors import ImageError, IndexExistsError, IndexMissingError, StoreError, UsageError, VocabularyError
 from resight.options import FeatureOptions, StoreOptions, VocabularyOptions
 from resight.vocabulary import train
 
@@ -156,3 +156,86 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     index.close()
     with pytest.raises(IndexExistsError, match="not an index"):
         Index.create(tmp_path)
+
+
+def test_changing_folders_does_not_move_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with Index.create("i.resight") as index:
+        index.add(texture(0), key="a")
+        monkeypatch.chdir(tmp_path / "elsewhere")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    with Index.open(tmp_path / "i.resight") as index:
+        assert list(index.keys()) == ["a"]
+
+
+def test_an_index_moved_away_is_not_written_to(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "i.resight")
+    index.add(texture(0), key="a")
+    (tmp_path / "i.resight").rename(tmp_path / "j.resight")
+    with pytest.raises(IndexMissingError):
+        index.commit()
+    assert not (tmp_path / "i.resight").exists()
+    index.close()
+
+
+def test_metadata_is_copied_and_survives_an_update(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.png", texture(1))
+    with Index.create(tmp_path / "i.resight") as index:
+        metadata = {"year": 2024}
+        index.add(path, metadata=metadata)
+        metadata["year"] = 1999
+        index.commit()
+        write(path, texture(2))
+        assert [o.replaces for o in index.add_files([path])] == [True]
+        index.commit()
+        row = index.get(str(path))
+        assert row is not None
+        assert row.metadata == {"year": 2024}
+
+
+def test_one_file_has_one_key(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    path = write(tmp_path / "a.png", texture(1))
+    with Index.create(tmp_path / "i.resight") as index:
+        index.add(path)
+        index.add(tmp_path / "sub" / ".." / "a.png")
+        assert [o.unchanged for o in index.add_files([str(tmp_path / "sub" / ".." / "a.png")])] == [True]
+        index.commit()
+        assert list(index.keys()) == [str(path)]
+
+
+def test_readers_finish_on_the_commit_they_began_with(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        for seed in range(3):
+            index.add(texture(seed), key=str(seed))
+        index.commit()
+        keys = index.keys()
+        for key in keys:  # each round commits and refreshes under the iterator
+            assert index.remove(key)
+            index.commit()
+        assert len(index) == 0
+
+
+def test_a_closed_index_stays_closed(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "i.resight")
+    index.add(texture(0), key="a")
+    index.commit()
+    index.close()
+    with pytest.raises(StoreError, match="closed"):
+        index.remove("a")
+    with Index.open(tmp_path / "i.resight") as other:
+        assert other.remove("a")
+
+
+def test_a_thumbnail_finds_its_large_original(tmp_path: Path) -> None:
+    large = np.asarray(cv2.resize(texture(5, size=400), (6000, 6000), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
+    small = np.asarray(cv2.resize(large, (400, 400), interpolation=cv2.INTER_AREA), dtype=np.uint8)
+    with Index.create(tmp_path / "i.resight") as index:
+        index.add(large, key="large")
+        index.add(texture(6), key="other")
+        index.commit()
+        best = index.search(small).hits[0]
+        assert best.key == "large"
+        assert best.transform is not None
+        assert best.transform[0][0] == pytest.approx(15, rel=0.02)

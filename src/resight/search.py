@@ -34,7 +34,12 @@ class Candidate:
 
 def search(snapshot: Snapshot, assigner: Assigner, features: Features, *, top: int, recipe: Recipe) -> SearchResult:
     """The ``top`` pictures that best match the features."""
-    query = assigner.assign_query(features.descriptors, options=recipe.assign)
+    words = assigner.assign_query(features.descriptors, options=recipe.assign)
+    return search_words(snapshot, words, features, top=top, recipe=recipe)
+
+
+def search_words(snapshot: Snapshot, query: Words, features: Features, *, top: int, recipe: Recipe) -> SearchResult:
+    """The same for features that are quantised already."""
     candidates = shortlist(snapshot, query, max(top, recipe.verify.shortlist), recipe)
     if recipe.verify.shortlist:
         verify_all(snapshot, query, features, candidates[: recipe.verify.shortlist], recipe)

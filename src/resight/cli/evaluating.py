@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..errors import UsageError
 from ..recipes import DEFAULT, RECIPES
 from ..recipes import recipe as named_recipe
 from .app import NAMES_SHOWN, AsJson, Processes, command
@@ -38,6 +40,12 @@ def evaluate(
         Path | None,
         typer.Option(help="Where features and indexes are kept. Default: $RESIGHT_CACHE or your cache folder."),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", file_okay=False, help="Also write DIR/index.html: tables, plots and the worst queries."
+        ),
+    ] = None,
     processes: Processes = None,
     as_json: AsJson = False,
 ) -> int:
@@ -47,6 +55,7 @@ def evaluate(
     from ..evaluation.runner import Runner, parse_sets
     from ..vocabulary import Vocabulary
 
+    write_report = report_writer() if report else None
     recipes = {Path(name).stem if name.endswith(".toml") else name: named_recipe(name) for name in recipe or [DEFAULT]}
     datasets = [load(name, path, limit=limit, distractors=distractors or ()) for name, path in parse_sets(sets)]
     runner = Runner(
@@ -62,10 +71,21 @@ def evaluate(
             show(found[-1])
         for problem in found[-1].skipped[:NAMES_SHOWN]:
             typer.echo(f"skipped {printable(problem)}", err=True)
+    if report and write_report:
+        typer.echo(f"report: {printable(str(write_report(found, report)))}", err=True)
     if as_json:
         values = [evaluation.as_dict() for evaluation in found]
         say_json(values[0] if len(values) == 1 else {"evaluations": values})
     return 1 if any(evaluation.skipped for evaluation in found) else 0
+
+
+def report_writer() -> Callable[[Sequence[Evaluation], Path], Path]:
+    """``write_report``, asked for before any work is done: what it needs may not be installed."""
+    try:
+        from ..evaluation.report import write_report
+    except ModuleNotFoundError as error:
+        raise UsageError(f"--report needs {error.name}, which is not installed: pip install resight[report]") from None
+    return write_report
 
 
 @command

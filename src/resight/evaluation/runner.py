@@ -5,19 +5,21 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from ..analyse import make_entry
-from ..errors import UsageError
-from ..options import FeatureOptions, fingerprint, to_dict
+from ..engine import run
+from ..errors import EngineError, UsageError
+from ..options import AssignOptions, FeatureOptions, fingerprint, to_dict
 from ..recipes import Recipe
-from ..search import search
-from ..store import Snapshot, Writer, create, index_size, open_snapshot
+from ..search import search_words
+from ..store import Snapshot, Writer, create, index_size, open_snapshot, read_manifest
+from ..types import Words
 from ..vocabulary import Assigner, Vocabulary
+from ..warm import warm
 from .cache import Extracted, FeatureCache, Wanted, read
 from .datasets import Dataset
 from .measures import precision_recall, score
@@ -59,10 +61,8 @@ class Runner:
         for features, some in by_features.items():
             pictures, queries = self._extract(dataset, features)
             skipped += [e.problem for e in (*pictures.values(), *queries.values()) if e.problem]
-            with self._index(dataset, features, pictures) as snapshot:
-                assigner = Assigner(self.vocabulary)
-                for name, recipe in some.items():
-                    rows[name] = self._ask(name, recipe, dataset, snapshot, assigner, queries)
+            index = self._index(dataset, features, pictures)
+            rows |= self._ask(dataset, some, index, [queries[query.name].file for query in dataset.queries])
         return Evaluation(
             dataset=dataset,
             rows=tuple(rows[name] for name in recipes),
@@ -83,17 +83,16 @@ class Runner:
         by_key = {key: extracted[w] for (key, _), w in zip(dataset.images, pictures, strict=True)}
         return by_key, {q.name: extracted[w] for q, w in zip(dataset.queries, queries, strict=True)}
 
-    def _index(self, dataset: Dataset, features: FeatureOptions, pictures: dict[str, Extracted]) -> Snapshot:
+    def _index(self, dataset: Dataset, features: FeatureOptions, pictures: dict[str, Extracted]) -> Path:
         """An index of these pictures, made or finished if need be."""
         content = {key: e.content.hex() for key, e in pictures.items() if e.file}
         identity = fingerprint(features, {"vocabulary": self.vocabulary.fingerprint, "pictures": content})
         folder = self.cache / "indexes" / f"{dataset.name}-{identity}.resight"
         if not (folder / "manifest").exists():
             create(folder, self.vocabulary, {"features": to_dict(features)})
-        snapshot = open_snapshot(folder)
-        if snapshot.pictures == len(content) and len(snapshot.segments) <= 1:
-            return snapshot
-        with closing(snapshot):
+        with open_snapshot(folder) as snapshot:
+            if snapshot.pictures == len(content) and len(snapshot.segments) <= 1:
+                return folder
             known = {row.key for row in snapshot.rows()}
         assigner = Assigner(self.vocabulary)
         missing = [key for key in content if key not in known]
@@ -106,41 +105,84 @@ class Runner:
                 if writer.pending >= COMMIT_EVERY:
                     writer.commit()
             writer.merge()
-        return open_snapshot(folder)
+        return folder
 
     def _ask(
-        self,
-        name: str,
-        recipe: Recipe,
-        dataset: Dataset,
-        snapshot: Snapshot,
-        assigner: Assigner,
-        queries: dict[str, Extracted],
-    ) -> Row:
-        rankings: list[tuple[str, ...]] = []
-        seconds = 0.0
-        for query in self.progress(dataset.queries, total=len(dataset.queries), text=f"{dataset.name}: {name}"):
-            file = queries[query.name].file
-            if file is None:
-                rankings.append(())  # an unreadable query finds nothing; it is listed as skipped
-                continue
-            features = read(file)
-            start = time.perf_counter()
-            result = search(snapshot, assigner, features, top=snapshot.pictures, recipe=recipe)
-            seconds += time.perf_counter() - start
-            rankings.append(tuple(hit.key for hit in result.hits))
+        self, dataset: Dataset, recipes: Mapping[str, Recipe], index: Path, files: Sequence[Path | None]
+    ) -> dict[str, Row]:
+        """Every query with every recipe, in several processes."""
+        plan = AskerPlan(index, dict(recipes))
+        found = run(plan, files, processes=self.processes, on_crash=_crashed)
+        answers = list(self.progress(found, total=len(files), text=f"{dataset.name}: queries"))
         truths = [query.truth for query in dataset.queries]
         names = tuple(dict.fromkeys((*dataset.measures, *EXTRA_MEASURES)))
-        scores = score(rankings, truths, names, database=len(dataset.images))
-        return Row(
-            recipe=name,
-            means=scores.means,
-            per_query=scores.per_query,
-            rankings=tuple(rankings),
-            precision_recall=precision_recall(rankings, truths),
-            query_ms=1000 * seconds / len(rankings),
-            bytes_per_image=(index_size(snapshot.manifest) - snapshot.manifest.vocabulary.size) / len(dataset.images),
-        )
+        manifest = read_manifest(index)
+        rows = {}
+        for recipe in recipes:
+            rankings = tuple(answer[recipe].ranking for answer in answers)
+            scores = score(rankings, truths, names, database=len(dataset.images))
+            rows[recipe] = Row(
+                recipe=recipe,
+                means=scores.means,
+                per_query=scores.per_query,
+                rankings=rankings,
+                precision_recall=precision_recall(rankings, truths),
+                query_ms=1000 * sum(answer[recipe].seconds for answer in answers) / len(answers),
+                bytes_per_image=(index_size(manifest) - manifest.vocabulary.size) / len(dataset.images),
+            )
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one recipe found for one query."""
+
+    ranking: tuple[str, ...] = ()
+    seconds: float = 0.0  # for assignment, scoring and verification
+
+
+@dataclass(frozen=True)
+class AskerPlan:
+    """What a worker process needs to answer queries; calling it makes an asker."""
+
+    index: Path
+    recipes: dict[str, Recipe]
+
+    def __call__(self) -> Asker:
+        snapshot = open_snapshot(self.index)
+        warm()
+        return Asker(snapshot, Assigner(snapshot.vocabulary), self.recipes)
+
+
+@dataclass(frozen=True)
+class Asker:
+    """A query's features → the answer of each recipe."""
+
+    snapshot: Snapshot
+    assigner: Assigner
+    recipes: dict[str, Recipe]
+
+    def __call__(self, file: Path | None) -> dict[str, Answer]:
+        if file is None:  # an unreadable query finds nothing; it is listed as skipped
+            return {name: Answer() for name in self.recipes}
+        features = read(file)
+        answers: dict[str, Answer] = {}
+        assigned: dict[AssignOptions, tuple[Words, float]] = {}  # recipes that assign alike share the words
+        for name, recipe in self.recipes.items():
+            start = time.perf_counter()
+            if recipe.assign not in assigned:
+                words = self.assigner.assign_query(features.descriptors, options=recipe.assign)
+                assigned[recipe.assign] = words, time.perf_counter() - start
+            words, seconds = assigned[recipe.assign]
+            start = time.perf_counter()
+            result = search_words(self.snapshot, words, features, top=self.snapshot.pictures, recipe=recipe)
+            seconds += time.perf_counter() - start
+            answers[name] = Answer(tuple(hit.key for hit in result.hits), seconds)
+        return answers
+
+
+def _crashed(file: Path | None) -> dict[str, Answer]:
+    raise EngineError(f"searching with the features in {file} killed its process; please report this")
 
 
 def parse_sets(words: list[str]) -> list[tuple[str, Path]]:

@@ -4,6 +4,7 @@ from .check import CheckReport, check, index_size
 from .disk import Disk
 from .entry import Entry
 from .manifest import Manifest
+from .manifest import read as read_manifest
 from .snapshot import Snapshot, open_snapshot
 from .table import Row
 from .writer import Writer, create
@@ -20,4 +21,5 @@ __all__ = [
     "create",
     "index_size",
     "open_snapshot",
+    "read_manifest",
 ]

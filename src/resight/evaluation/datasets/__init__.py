@@ -5,6 +5,7 @@ Nothing is decoded here, and nothing but the ground truth is read.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +43,7 @@ def load(name: str, path: Path, *, limit: int | None = None, distractors: Sequen
     """
     if name not in DATASETS:
         raise DatasetError(f"unknown dataset {name!r}; known: {', '.join(DATASETS)}")
-    dataset = replace(DATASETS[name](Path(path)), name=name)
+    dataset = replace(DATASETS[name](Path(os.path.abspath(path))), name=name)
     if limit is not None:
         dataset = _first(dataset, limit)
     added = tuple(_distractors(dataset, [Path(folder) for folder in distractors]))

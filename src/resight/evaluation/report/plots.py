@@ -7,18 +7,18 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from matplotlib.transforms import Bbox
 
 from ...types import Float64
-from ..measures import LEVELS
+from ..measures import LEVELS, LOWER_IS_BETTER
 from ..results import Evaluation
 from .text import escape, shorten
 
@@ -54,7 +54,7 @@ def bars(evaluation: Evaluation) -> str:
     """The headline measure of every recipe, with its interval."""
     measure, rows = evaluation.dataset.measures[0], evaluation.rows
     intervals = [interval(row.per_query[measure]) for row in rows]
-    with _defaults(f"{evaluation.dataset.name} bars"):
+    with _defaults():
         figure, axes = _axes(height=0.9 + 0.6 * len(rows))
         for i, (row, (low, high)) in enumerate(zip(rows, intervals, strict=True)):
             mean = row.means[measure]
@@ -67,7 +67,6 @@ def bars(evaluation: Evaluation) -> str:
         axes.set_ylim(len(rows) - 0.6, -0.85)
         axes.set_yticks([])
         axes.spines["left"].set_color(LINES)
-        axes.grid(axis="x")
         axes.set_xlabel(f"{measure}, mean and 95 % interval")
         said = (f"{r.recipe} {r.means[measure]:.3f}" for r in rows)
         return _svg(figure, f"Bars of {measure}: {', '.join(said)}")
@@ -75,7 +74,7 @@ def bars(evaluation: Evaluation) -> str:
 
 def precision_recall(evaluation: Evaluation) -> str:
     """Mean precision at each level of recall, all recipes in one plot."""
-    with _defaults(f"{evaluation.dataset.name} precision"):
+    with _defaults():
         figure, axes = _axes(height=3.4 + 0.2 * ((len(evaluation.rows) + 1) // 2))
         for i, row in enumerate(evaluation.rows):
             axes.plot(LEVELS, row.precision_recall, label=shorten(row.recipe, 22), color=_colour(i), **_line(i))
@@ -90,14 +89,15 @@ def trade_off(evaluation: Evaluation) -> str:
     measure, rows = evaluation.dataset.measures[0], evaluation.rows
     times = [max(row.query_ms, 0.01) for row in rows]  # 0 where no query could be read
     values = [row.means[measure] for row in rows]
-    with _defaults(f"{evaluation.dataset.name} time"):
+    with _defaults():
         figure, axes = _axes(height=3.4)
         axes.set_xscale("log")
         for i, (x, y) in enumerate(zip(times, values, strict=True)):
-            axes.plot([x], [y], color=_colour(i), marker=MARKERS[i % len(MARKERS)], markersize=8, linestyle="")
+            axes.plot([x], [y], color=_colour(i), **_line(i) | {"markersize": 8, "clip_on": False})
         room = max(max(values) - min(values), 0.05 * _highest(evaluation)) * 0.35
         axes.set(xlabel="ms per query (log scale)", ylabel=measure)
-        axes.set(xlim=(min(times) / 2.5, max(times) * 2.5), ylim=(min(values) - room, max(values) + room))
+        top = min(max(values) + room, 1.01 * _highest(evaluation))
+        axes.set(xlim=(min(times) / 2.5, max(times) * 2.5), ylim=(min(values) - room, top))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda ms, _: f"{ms:g}"))
         few = max(times) / min(times) < 3  # then powers of ten alone might not show one number
         axes.xaxis.set_minor_formatter(FuncFormatter(_one_two_five) if few else NullFormatter())
@@ -109,11 +109,11 @@ def trade_off(evaluation: Evaluation) -> str:
 
 def _label(figure: Figure, axes: Axes, points: Sequence[tuple[float, float, str]]) -> None:
     """Names beside their points, not on top of other names or points where that can be helped."""
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()  # settles where the axes are
-    renderer = canvas.get_renderer()
-    marks = [Bbox.from_extents(x - 6, y - 6, x + 6, y + 6) for x, y in axes.transData.transform([p[:2] for p in points])]
-    inside, taken = axes.get_window_extent(renderer), list(marks)
+    figure.draw_without_rendering()  # settles where the axes are
+    marks = [
+        Bbox.from_extents(x - 6, y - 6, x + 6, y + 6) for x, y in axes.transData.transform([p[:2] for p in points])
+    ]
+    inside, taken = axes.get_window_extent(), list(marks)
 
     def place(point: tuple[float, float, str], where: tuple[int, int, str]) -> Annotation:
         x, y, side = where
@@ -124,12 +124,12 @@ def _label(figure: Figure, axes: Axes, points: Sequence[tuple[float, float, str]
     for point in points:
         for where in _PLACES:
             label = place(point, where)
-            box = label.get_window_extent(renderer)
+            box = label.get_window_extent()
             if box.count_overlaps(taken) == 0 and inside.containsx(box.x0) and inside.containsx(box.x1):
                 break
             label.remove()
         else:
-            box = place(point, _PLACES[0]).get_window_extent(renderer)
+            box = place(point, _PLACES[0]).get_window_extent()
         taken.append(box)
 
 
@@ -138,9 +138,9 @@ def _one_two_five(value: float, _: int) -> str:
 
 
 def _highest(evaluation: Evaluation) -> float:
-    """Where the axis of the headline measure ends: at a perfect score, or beyond the worst of a share of the database."""
+    """Where the axis of the headline measure ends: at a perfect score, or, where 0 is perfect, beyond the worst."""
     measure = evaluation.dataset.measures[0]
-    if measure == "anr":
+    if measure in LOWER_IS_BETTER:
         return 1.2 * max(interval(row.per_query[measure])[1] for row in evaluation.rows) or 1.0
     return 4.0 if measure == "ns" else 1.0
 
@@ -149,21 +149,22 @@ def _colour(i: int) -> str:
     return SERIES[i % len(SERIES)]
 
 
-def _line(i: int) -> dict[str, str | float]:
+def _line(i: int) -> dict[str, Any]:
     return {"marker": MARKERS[i % len(MARKERS)], "linestyle": DASHES[i % len(DASHES)], "markersize": 4.5}
 
 
 @contextmanager
-def _defaults(name: str) -> Iterator[None]:
+def _defaults() -> Iterator[None]:
     """Matplotlib's own settings instead of the user's, ours on top; all are put back afterwards."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # the browser's fonts may have it
         matplotlib.rcdefaults()
         ink = dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), INK)
         spines = {"axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": LINES, "grid.color": LINES}
-        svg = {"svg.fonttype": "none", "svg.hashsalt": name, "text.parse_math": False}  # a name may hold $
+        svg = {"svg.fonttype": "none", "svg.hashsalt": "resight", "text.parse_math": False}  # a name may hold $
         fonts = {"font.size": 11, "xtick.labelsize": 10, "ytick.labelsize": 10, "legend.fontsize": 10}
-        matplotlib.rcParams.update(ink | spines | svg | fonts | {"axes.axisbelow": True, "grid.linewidth": 0.6})
+        ours: dict[Any, Any] = {**ink, **spines, **svg, **fonts, "axes.axisbelow": True, "grid.linewidth": 0.6}
+        matplotlib.rcParams.update(ours)
         yield
 
 
@@ -175,12 +176,16 @@ def _axes(*, height: float) -> tuple[Figure, Axes]:
 def _svg(figure: Figure, alt: str) -> str:
     """The figure as an element for an HTML page: no declarations, addresses or ids of its own left."""
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", transparent=True, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    figure.savefig(
+        buffer, format="svg", transparent=True, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    )
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(<g) id="[^"]*"', r"\1", svg)
     box = re.search(r'viewBox="[^"]*"', svg)
     assert box is not None
-    svg = re.sub(r"<svg[^>]*>", lambda _: f'<svg class="plot" {box[0]} role="img" aria-label="{escape(alt)}">', svg, count=1)
+    svg = re.sub(
+        r"<svg[^>]*>", lambda _: f'<svg class="plot" {box[0]} role="img" aria-label="{escape(alt)}">', svg, count=1
+    )
     return re.sub("|".join(_COLOURS), lambda found: _COLOURS[found[0]], svg)

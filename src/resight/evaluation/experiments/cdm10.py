@@ -1,0 +1,67 @@
+"""What CDM-10 prints about plain bags of words ("no CDM"), as data.
+
+Figures 6 and 7 are drawings, and nothing in the text tells their values: they are left out, not guessed.
+CDM-07 prints tables I (in part) and II first; its table 1 gives EER, a quarter of N-S, and agrees to the last digit.
+"""
+
+from __future__ import annotations
+
+from .experiment import MOST_SAMPLED, SAMPLED_PER_WORD, Published
+
+CONDITIONS = (
+    "Hessian-Affine regions with SIFT, 2269 per picture on average; N-S: 10200 pictures, Lola: 164 frames; "
+    "k-means on about 1 million descriptors of Corel or of N-S, or on all of Lola"
+)
+DIFFERENCES = (
+    "DoG keypoints with RootSIFT instead of Hessian-Affine regions with SIFT",
+    f"k-means on {SAMPLED_PER_WORD} descriptors for each word and at most {MOST_SAMPLED}, instead of about 1 million",
+    "idf is log((n + 1) / n_i), instead of log(n / n_i)",
+)
+INDEPENDENT_SET = "the distractors, instead of Corel, are the independent set"
+
+# (clustering set, words) → (experiment number, N-S)
+TABLE_I = {
+    ("corel", 1000): (1, 2.90),
+    ("corel", 10000): (2, 3.10),
+    ("corel", 20000): (3, 3.12),
+    ("corel", 30000): (4, 3.14),
+    ("N-S", 1000): (5, 2.91),
+    ("N-S", 10000): (6, 3.16),
+    ("N-S", 30000): (7, 3.26),
+}
+# (clustering set, words, norm) → (experiment number, ANR on Lola)
+TABLE_II = {
+    ("corel", 10000, "L1"): (1, 0.0522),
+    ("corel", 20000, "L1"): (4, 0.0476),
+    ("corel", 20000, "L2"): (5, 0.0528),
+    ("corel", 30000, "L1"): (6, 0.0468),
+    ("corel", 50000, "L1"): (7, 0.0416),
+    ("lola", 10000, "L1"): (8, 0.0321),
+    ("lola", 20000, "L1"): (9, 0.0240),
+    ("lola", 20000, "L2"): (10, 0.0231),
+}
+# (clustering set, words, norm) → (experiment number, N-S); the other rows of table III are other methods
+TABLE_III = {("corel", 30000, "L2"): (2, 2.68)}
+
+
+def table_1(source: str, words: int, *, note: str = "") -> tuple[Published, ...]:
+    """N-S with L1; nothing where the table has no such row."""
+    return _cited("table I", "N-S", "ns", TABLE_I.get((source, words)), note)
+
+
+def table_2(source: str, words: int, norm: str = "L1") -> tuple[Published, ...]:
+    """ANR on Lola; nothing where the table has no such row."""
+    return _cited("table II", "Lola", "anr", TABLE_II.get((source, words, norm)), "")
+
+
+def table_3(source: str, words: int, norm: str, *, note: str = "") -> tuple[Published, ...]:
+    """N-S of the variants; nothing where the table has no such row."""
+    return _cited("table III", "N-S", "ns", TABLE_III.get((source, words, norm)), note)
+
+
+def _cited(table: str, dataset: str, measure: str, found: tuple[int, float] | None, note: str) -> tuple[Published, ...]:
+    if found is None:
+        return ()
+    number, value = found
+    place = f"{table} #{number}"
+    return (Published(paper="CDM-10", place=place, dataset=dataset, measure=measure, value=value, note=note),)

@@ -1,0 +1,70 @@
+"""What an experiment is: a question, the paper's answer, and the systems with which to ask it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ...options import FeatureOptions, VocabularyOptions
+from ...recipes import Recipe
+
+# A vocabulary is learnt from this many descriptors for each word, but from no more than MOST_SAMPLED in all.
+SAMPLED_PER_WORD = 40
+MOST_SAMPLED = 400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """One figure as a paper prints it."""
+
+    paper: str  # short name, as in docs and docstrings: CDM-10
+    place: str  # "table I #2"
+    dataset: str  # the paper's name for it
+    measure: str  # as in ``measures.score``
+    value: float
+    note: str = ""  # where the paper's conditions are not those of the row
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("paper", "place", "dataset", "measure", "value", "note")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learnt:
+    """A vocabulary that is learnt for the experiment."""
+
+    words: int
+    on: Literal["distractors", "itself"]  # an independent set, or the pictures that are searched
+    features: FeatureOptions = field(default_factory=FeatureOptions)  # of the training pictures
+
+    @property
+    def options(self) -> VocabularyOptions:
+        return VocabularyOptions(words=self.words, sample=min(SAMPLED_PER_WORD * self.words, MOST_SAMPLED))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One row: a system, and what the paper says of its like."""
+
+    label: str  # unique within the experiment
+    recipe: Recipe
+    vocabulary: Learnt
+    published: tuple[Published, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One table or figure of a paper."""
+
+    name: str
+    question: str  # one line
+    paper: str  # short name
+    table: str  # "tables I and II"
+    finding: str  # what the paper concludes, in one sentence
+    conditions: str  # of the paper
+    differences: tuple[str, ...]  # of ours, whatever the data; the numbers of pictures are added when it is run
+    datasets: tuple[str, ...]  # of ``run.FOLDERS``
+    rows: tuple[Trial, ...]
+
+    def published_kinds(self) -> list[tuple[str, str, str]]:
+        """(paper, dataset, measure) of all published figures, each once: the paper's columns of the table."""
+        return list(dict.fromkeys((p.paper, p.dataset, p.measure) for row in self.rows for p in row.published))

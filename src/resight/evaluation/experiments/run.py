@@ -1,0 +1,98 @@
+"""Experiment × data folder → outcome: learn the vocabularies, then measure every row on every dataset."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ...errors import UsageError
+from ...images import find_pictures
+from ..datasets import Dataset, load
+from ..runner import Progress, Runner, silent
+from .experiment import Experiment, Learnt, Trial
+from .learn import Learner
+from .outcome import Outcome
+
+# Dataset → its folder in the data folder.
+FOLDERS = {"ukbench": "ukbench", "holidays": "holidays", "oxford": "oxford_dev", "smvs": "smvs_dvd"}
+DISTRACTORS = "distractors"
+
+
+def run(
+    experiment: Experiment,
+    *,
+    data: Path,
+    cache: Path,
+    limit: int | None = None,
+    processes: int = 1,
+    progress: Progress = silent,
+) -> Outcome:
+    """Every row on every dataset that the data folder has.
+
+    limit: about this many pictures of each dataset, and of the distractors. Where so few pictures do not have enough
+        descriptors for a row's vocabulary, the row stays empty and the outcome says why.
+    """
+    started = time.perf_counter()
+    datasets, absent = _load(experiment, data, limit)
+    training = _training(experiment, datasets, data, limit)
+    learner = Learner(cache=cache, processes=processes, progress=progress)
+    lessons = {name: learner.learn(name, pictures, wanted) for name, (pictures, wanted) in training.items()}
+    figures: dict[str, dict[str, dict[str, float]]] = {row.label: {} for row in experiment.rows}
+    skipped = [problem for lesson in lessons.values() for problem in lesson.skipped]
+    for dataset in datasets:
+        for (name, wanted), rows in _by_vocabulary(experiment, dataset).items():
+            vocabulary = lessons[name].vocabularies.get(wanted)
+            if vocabulary is None:
+                continue  # one of the lesson's problems
+            runner = Runner(cache=cache, vocabulary=vocabulary, processes=processes, progress=progress)
+            evaluation = runner.evaluate(dataset, {row.label: row.recipe for row in rows})
+            skipped += evaluation.skipped
+            for found in evaluation.rows:
+                figures[found.recipe][dataset.name] = found.means
+    return Outcome(
+        experiment=experiment,
+        datasets=datasets,
+        trained_on={name: len(pictures) for name, (pictures, _) in training.items()},
+        figures=figures,
+        notes=(*absent, *(problem for lesson in lessons.values() for problem in lesson.problems)),
+        skipped=tuple(dict.fromkeys(skipped)),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _load(experiment: Experiment, data: Path, limit: int | None) -> tuple[tuple[Dataset, ...], list[str]]:
+    """The datasets that are there, and which are not."""
+    there = [name for name in experiment.datasets if (data / FOLDERS[name]).is_dir()]
+    if not there:
+        wanted = ", ".join(FOLDERS[name] for name in experiment.datasets)
+        raise UsageError(f"{str(data)!r} has none of the folders {wanted}; give --data or set $RESIGHT_DATA")
+    absent = [
+        f"{name} was left out: no folder {data / FOLDERS[name]}" for name in experiment.datasets if name not in there
+    ]
+    return tuple(load(name, data / FOLDERS[name], limit=limit) for name in there), absent
+
+
+def _training(
+    experiment: Experiment, datasets: Sequence[Dataset], data: Path, limit: int | None
+) -> dict[str, tuple[list[Path], list[Learnt]]]:
+    """Training set → its pictures, and the vocabularies to be learnt from them."""
+    wanted = list(dict.fromkeys(row.vocabulary for row in experiment.rows))
+    sets: dict[str, tuple[list[Path], list[Learnt]]] = {}
+    if independent := [one for one in wanted if one.on == "distractors"]:
+        pictures = list(find_pictures([data / DISTRACTORS])) if (data / DISTRACTORS).is_dir() else []
+        if not pictures:
+            raise UsageError(f"{str(data / DISTRACTORS)!r} has no pictures to learn vocabularies from; add some")
+        sets[DISTRACTORS] = pictures[:limit], independent
+    if own := [one for one in wanted if one.on == "itself"]:
+        sets |= {dataset.name: ([path for _, path in dataset.images], own) for dataset in datasets}
+    return sets
+
+
+def _by_vocabulary(experiment: Experiment, dataset: Dataset) -> Mapping[tuple[str, Learnt], list[Trial]]:
+    """(training set, vocabulary) → the rows that use it; they share an index."""
+    groups: dict[tuple[str, Learnt], list[Trial]] = {}
+    for row in experiment.rows:
+        name = dataset.name if row.vocabulary.on == "itself" else DISTRACTORS
+        groups.setdefault((name, row.vocabulary), []).append(row)
+    return groups

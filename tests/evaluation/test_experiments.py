@@ -1,0 +1,209 @@
+"""Experiments: what is registered, and small ones run on pictures made here."""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from resight.cli import app
+from resight.errors import UsageError
+from resight.evaluation import experiments
+from resight.evaluation.datasets import DATASETS
+from resight.evaluation.experiments import EXPERIMENTS, Experiment, Learnt, Published, Trial, cdm10, named, run
+from resight.evaluation.experiments.outcome import CAUTION
+from resight.evaluation.experiments.run import FOLDERS
+from resight.evaluation.measures import Truth, score
+from resight.recipes import RECIPES
+
+from ..test_index import texture, write
+
+PAPERS = {"CDM-10", "DRE-12", "BURST-09", "LEARN-14", "CDM-07"}
+PRINTED = Published(paper="CDM-10", place="table I #1", dataset="N-S", measure="ns", value=2.9, note="1000 words")
+
+TINY = Experiment(
+    name="tiny",
+    question="Does it run?",
+    paper="CDM-10",
+    table="table I",
+    finding="it does",
+    conditions="10200 pictures",
+    differences=("pictures made here",),
+    datasets=("ukbench", "holidays"),
+    rows=(
+        Trial(
+            label="L1, independent",
+            recipe=RECIPES["bow-l1"],
+            vocabulary=Learnt(words=16, on="distractors"),
+            published=(PRINTED,),
+        ),
+        Trial(label="L2, independent", recipe=RECIPES["bow-l2"], vocabulary=Learnt(words=16, on="distractors")),
+        Trial(label="L1, itself", recipe=RECIPES["bow-l1"], vocabulary=Learnt(words=32, on="itself")),
+    ),
+)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Three objects in four pictures each, in the layout of UKbench, and four others."""
+    for folder in ("ukbench", "distractors"):
+        (tmp_path / "data" / folder).mkdir(parents=True)
+    for number in range(12):
+        noise = np.random.default_rng(number).integers(0, 12, (160, 160), dtype=np.uint8)
+        pixels = texture(number // 4, size=160) // 2 + noise
+        write(tmp_path / "data" / "ukbench" / f"ukbench{number:05}.png", pixels)
+    for number in range(4):
+        write(tmp_path / "data" / "distractors" / f"{number}.png", texture(100 + number, size=160))
+    return tmp_path / "data"
+
+
+def every_file(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def defined() -> Iterator[Experiment]:
+    """The experiments in the files of the package, whether or not they are registered."""
+    for module in pkgutil.iter_modules(experiments.__path__):
+        values = vars(import_module(f"{experiments.__name__}.{module.name}")).values()
+        yield from (value for value in values if isinstance(value, Experiment))
+
+
+def test_every_experiment_is_registered_under_its_name() -> None:
+    assert {e.name for e in defined()} == EXPERIMENTS.keys()
+    assert all(name == e.name and named(name) is e for name, e in EXPERIMENTS.items())
+    assert {"vocabulary-size", "norm", "descriptors", "clustering-set"} <= EXPERIMENTS.keys()
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS.keys())
+def test_every_experiment_is_complete(experiment: Experiment) -> None:
+    assert experiment.question.endswith("?")
+    assert experiment.paper in PAPERS
+    assert experiment.table
+    assert experiment.finding
+    assert experiment.conditions
+    assert experiment.differences
+    assert set(experiment.datasets) <= FOLDERS.keys() <= DATASETS.keys()
+    assert len(experiment.rows) >= 2
+    assert len({row.label for row in experiment.rows}) == len(experiment.rows)
+    systems = {(repr(row.recipe), row.vocabulary) for row in experiment.rows}
+    assert len(systems) == len(experiment.rows)
+    for published in (p for row in experiment.rows for p in row.published):
+        assert published.paper in PAPERS
+        assert published.place
+        assert published.dataset
+        score([["a"]], [Truth(frozenset("a"))], [published.measure], database=1)  # raises if it is not known
+
+
+def test_the_two_papers_print_the_same() -> None:
+    """CDM-07 table 1 has EER = N-S / 4 for the same systems, and table 2 the same ANR: a check on the reading."""
+    eer = {1000: 0.724, 10000: 0.774, 20000: 0.781, 30000: 0.784}
+    assert {words: round(4 * value, 2) for words, value in eer.items()} == {
+        words: value for (source, words), (_, value) in cdm10.TABLE_I.items() if source == "corel"
+    }
+    assert round(4 * 0.669, 2) == cdm10.TABLE_III["corel", 30000, "L2"][1]
+    l1 = [value for (_, _, norm), (_, value) in cdm10.TABLE_II.items() if norm == "L1"]
+    assert l1 == [0.0522, 0.0476, 0.0468, 0.0416, 0.0321, 0.0240]
+    assert cdm10.table_1("corel", 1000) == (replace(PRINTED, note=""),)
+    assert cdm10.table_1("N-S", 20000) == ()
+
+
+def test_samples_are_bounded() -> None:
+    assert Learnt(words=1000, on="itself").options.sample == 40_000
+    assert Learnt(words=20_000, on="itself").options.sample == 400_000
+
+
+def test_unknown_name_lists_the_known() -> None:
+    with pytest.raises(UsageError, match=r"unknown experiment 'nrom'; known: .*norm.*descriptors"):
+        named("nrom")
+    result = CliRunner().invoke(app, ["experiment", "nrom"])
+    assert result.exit_code == 2
+    assert "vocabulary-size" in result.stderr
+
+
+def test_a_run_has_ours_and_theirs_and_is_not_repeated(data: Path, tmp_path: Path) -> None:
+    outcome = run(TINY, data=data, cache=tmp_path / "cache")
+    titles, rows = outcome.table()
+    assert titles == ["", "CDM-10: N-S ns", "ours: ukbench ns"]
+    assert [row[:2] for row in rows] == [
+        ["L1, independent", "2.90 (table I #1, 1000 words)"],
+        ["L2, independent", "–"],
+        ["L1, itself", "–"],
+    ]
+    scores = [float(row[2]) for row in rows]
+    assert all(1.0 <= s <= 4.0 for s in scores)
+    assert max(scores) > 3.0  # near copies of three very different pictures; chance is 2
+    assert outcome.trained_on == {"distractors": 4, "ukbench": 12}
+    assert "searched: ukbench 12 pictures, 12 queries" in outcome.differences()
+    assert outcome.notes == (f"holidays was left out: no folder {data / 'holidays'}",)
+    assert outcome.skipped == ()
+
+    before = every_file(tmp_path / "cache")
+    vocabularies = sorted(path.name.rsplit("-", 1)[0] for path in before if path.parent.name == "vocabularies")
+    assert vocabularies == ["distractors-16", "ukbench-32"]  # two rows share the first
+    again = run(TINY, data=data, cache=tmp_path / "cache")
+    assert every_file(tmp_path / "cache") == before
+    assert again.figures == outcome.figures
+
+    write(data / "distractors" / "0.png", texture(7, size=160))
+    run(TINY, data=data, cache=tmp_path / "cache")
+    after = every_file(tmp_path / "cache")
+    assert before.items() <= after.items()
+    assert len(list((tmp_path / "cache" / "vocabularies").iterdir())) == 3
+
+
+def test_a_row_without_enough_descriptors_stays_empty(data: Path, tmp_path: Path) -> None:
+    large = Trial(label="large", recipe=RECIPES["bow-l1"], vocabulary=Learnt(words=500_000, on="distractors"))
+    outcome = run(replace(TINY, rows=(TINY.rows[0], large)), data=data, cache=tmp_path / "cache", limit=4)
+    _, rows = outcome.table()
+    assert rows[0][-1] != "–"
+    assert rows[1] == ["large", "–", "–"]
+    assert "no vocabulary of 500000 words from distractors" in outcome.notes[1]
+    assert outcome.trained_on == {"distractors": 4}
+    assert len(outcome.datasets[0].images) == 4
+
+
+def test_pictures_that_cannot_be_read_are_named(data: Path, tmp_path: Path) -> None:
+    (data / "distractors" / "1.png").write_bytes(b"no picture")
+    outcome = run(replace(TINY, rows=TINY.rows[:2]), data=data, cache=tmp_path / "cache", limit=4)
+    assert len(outcome.skipped) == 1
+    assert "1.png" in outcome.skipped[0]
+
+
+def test_missing_folders_are_named(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="none of the folders ukbench, holidays; give --data or set"):
+        run(TINY, data=tmp_path / "nowhere", cache=tmp_path / "cache")
+    for path in (data / "distractors").iterdir():
+        path.unlink()
+    with pytest.raises(UsageError, match="distractors' has no pictures to learn vocabularies from"):
+        run(TINY, data=data, cache=tmp_path / "cache")
+
+
+def test_the_command(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = CliRunner().invoke(app, ["experiment"])
+    assert listed.exit_code == 0
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == list(EXPERIMENTS)
+    assert json.loads(CliRunner().invoke(app, ["experiment", "--json"]).stdout).keys() == EXPERIMENTS.keys()
+
+    monkeypatch.setitem(EXPERIMENTS, "tiny", TINY)
+    monkeypatch.setenv("RESIGHT_DATA", str(data))
+    options = ["--cache", str(tmp_path / "cache"), "--limit", "8", "--processes", "1"]
+    shown = CliRunner().invoke(app, ["experiment", "tiny", *options])
+    assert shown.exit_code == 0, shown.output
+    for text in ("2.90 (table I #1, 1000 words)", "ours: ukbench ns", "CDM-10 has: 10200 pictures", CAUTION):
+        assert text in shown.stdout
+    assert "ours differ: searched: ukbench 8 pictures" in shown.stdout
+
+    given = CliRunner().invoke(app, ["experiment", "tiny", *options, "--json", "--data", str(data)])
+    values = json.loads(given.stdout)
+    assert values["rows"][0]["published"] == [PRINTED.as_dict()]
+    assert values["rows"][1]["published"] == []
+    assert set(values["rows"][2]["ours"]["ukbench"]) >= {"ns", "map", "anr"}
+    assert values["caution"] == CAUTION
+    assert values["datasets"] == {"ukbench": {"images": 8, "queries": 8}}
