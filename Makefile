@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test check docs benchmark clean
+RESIGHT_DATA ?= ../shared/data
+
+.PHONY: demo test check docs benchmark vocabulary clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m resight.demo demo
@@ -21,6 +23,10 @@ docs: $(VENV)/.installed
 
 benchmark: $(VENV)/.installed
 	for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
+
+# The vocabulary that ships with resight: trained on pictures that no evaluation uses.
+vocabulary: $(VENV)/.installed
+	$(BIN)/resight train $(RESIGHT_DATA)/distractors --out src/resight/vocabulary/ready/vocabulary.npz
 
 # Installed anew only when pyproject.toml has changed.
 $(VENV)/.installed: pyproject.toml
