@@ -23,7 +23,7 @@ from .options import FeatureOptions, ImageOptions, StoreOptions, from_dict, to_d
 from .recipes import DEFAULT, Recipe
 from .recipes import recipe as named_recipe
 from .search import search
-from .store import Entry, Manifest, Row, Snapshot, Writer, create, index_size, open_snapshot
+from .store import Entry, Row, Writer, create, index_size, open_snapshot
 from .store.snapshot import VOCABULARY
 from .types import Features, Region, SearchResult
 from .vocabulary import Assigner, Vocabulary
@@ -120,15 +120,6 @@ class Index:
     @property
     def vocabulary(self) -> Vocabulary:
         return self._snapshot.vocabulary
-
-    @property
-    def manifest(self) -> Manifest:
-        return self._snapshot.manifest
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The commit that searches see."""
-        return self._snapshot
 
     def __len__(self) -> int:
         return self._snapshot.pictures

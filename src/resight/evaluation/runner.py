@@ -19,6 +19,7 @@ from ..search import search_words
 from ..store import Snapshot, Writer, create, index_size, open_snapshot, read_manifest
 from ..types import Words
 from ..vocabulary import Assigner, Vocabulary
+from ..vocabulary.nearest import ASSIGNMENT
 from ..warm import warm
 from .cache import Extracted, FeatureCache, Wanted, read
 from .datasets import Dataset
@@ -86,7 +87,8 @@ class Runner:
     def _index(self, dataset: Dataset, features: FeatureOptions, pictures: dict[str, Extracted]) -> Path:
         """An index of these pictures, made or finished if need be."""
         content = {key: e.content.hex() for key, e in pictures.items() if e.file}
-        identity = fingerprint(features, {"vocabulary": self.vocabulary.fingerprint, "pictures": content})
+        made_by = {"vocabulary": self.vocabulary.fingerprint, "assignment": ASSIGNMENT, "pictures": content}
+        identity = fingerprint(features, made_by)
         folder = self.cache / "indexes" / f"{dataset.name}-{identity}.resight"
         if not (folder / "manifest").exists():
             create(folder, self.vocabulary, {"features": to_dict(features)})

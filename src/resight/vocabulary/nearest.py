@@ -17,11 +17,12 @@ from ..types import Bytes, Float32, Int64
 
 # Words per cell and share of cells looked into; recall@1 and rate are measured by benchmarks/assignment.py.
 CELL_SIZE = 128
-PROBED = 1 / 10
-# With few cells a tenth is two or three, and recall@1 on SIFT falls to 0.82; eight give 0.99.
+PROBED = 1 / 13
+# With few cells that is two or three, and recall@1 on SIFT falls to 0.82; eight give 0.99.
 LEAST_PROBED = 8
 # Below this many words exact search is as fast.
 SMALL = 2048
+ASSIGNMENT = f"{CELL_SIZE} {PROBED:.4f} {LEAST_PROBED} {SMALL}"  # what caches of assigned words must agree on
 
 
 def flat_index(centroids: Bytes | Float32) -> Any:
