@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .postings import decode
 from .recipes import Recipe
@@ -86,9 +88,9 @@ def verify_all(
             _verify_one(candidate, features, feature[kept], segment.geometry(some[kept, 2]), recipe)
 
 
-def _verify_one(candidate: Candidate, features: Features, feature: Int64, codes: object, recipe: Recipe) -> None:
+def _verify_one(candidate: Candidate, features: Features, feature: Int64, codes: npt.NDArray[Any], recipe: Recipe) -> None:
     size = candidate.row.width, candidate.row.height
-    found = Placed(*decode(codes, max(size)))  # type: ignore[arg-type]
+    found = Placed(*decode(codes, max(size)))
     query = Placed(features.xy[feature], features.scale[feature], features.angle[feature])
     candidate.verified = verify(query, found, size=size, options=recipe.verify)
     if candidate.verified:
