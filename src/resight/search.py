@@ -88,7 +88,9 @@ def verify_all(
             _verify_one(candidate, features, feature[kept], segment.geometry(some[kept, 2]), recipe)
 
 
-def _verify_one(candidate: Candidate, features: Features, feature: Int64, codes: npt.NDArray[Any], recipe: Recipe) -> None:
+def _verify_one(
+    candidate: Candidate, features: Features, feature: Int64, codes: npt.NDArray[Any], recipe: Recipe
+) -> None:
     size = candidate.row.width, candidate.row.height
     found = Placed(*decode(codes, max(size)))
     query = Placed(features.xy[feature], features.scale[feature], features.angle[feature])
