@@ -1,9 +1,9 @@
 """Nearest words of many descriptors at once.
 
-Exact search compares with every word. For indexing that costs as much as the SIFT itself, so words are grouped into
-cells: each descriptor looks into the cells nearest to it, and all descriptors that look into a cell are compared with
-its words in one matrix product. With byte descriptors every number here is an exact integer, so results do not depend
-on the machine, the number of threads or the batch.
+Exact search compares with every word. For indexing that costs more than half of what the SIFT itself does, so words are
+grouped into cells: each descriptor looks into the cells nearest to it, and all descriptors that look into a cell are
+compared with its words in one matrix product. With byte descriptors the comparisons are between exact integers, so they
+do not depend on threads or batches. The cells come from a seeded k-means on floats, and are as reproducible as that is.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ ROW_NORM = 60.0
 def sample(sets: Iterable[Bytes | Float32], *, size: int, seed: int) -> Bytes | Float32:
     """A uniform sample of at most ``size`` rows of all sets together; memory grows with ``size`` alone.
 
-    Every row draws a random priority from a stream of its own set, so the result depends on the seed and the order of
-    the sets alone; the lowest priorities win.
+    Every row draws a random priority from a stream of its own set, so the result depends on the seed and on
+    how the rows come in sets, not on who extracts them; the lowest priorities win.
     """
     rows: list[Bytes | Float32] = []
     priorities: list[npt.NDArray[np.float64]] = []
