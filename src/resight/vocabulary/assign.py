@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,33 +14,30 @@ from ..types import Bytes, Float32, Int64, Words
 from .nearest import SMALL, CellSearch, flat_index
 from .vocabulary import Vocabulary
 
+Search = Callable[[Float32, int], tuple[Float32, Int64]]  # rows, neighbours → squared distances, words
+
 
 class Assigner:
-    """Quantises the features of pictures (one word each, fast) and of queries (several words each, exact).
+    """Quantises the features of pictures (one word each) and of queries (several words each).
 
-    Build one per process and keep it: the search structures are made at first use.
+    Build one per process and keep it: the search structure is made at first use.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self._projection = vocabulary.projection.astype(np.float32).T
-        self._flat: Any = None
-        self._cells: CellSearch | None = None
+        self._search: Search | None = None
 
     def assign(self, descriptors: Bytes | Float32) -> Words:
-        """The nearest word of each descriptor, as indexed pictures are stored. Approximate above SMALL words."""
+        """The nearest word of each descriptor, as indexed pictures are stored."""
         values = self._values(descriptors)
-        if self.vocabulary.words <= SMALL:
-            _, words = self._exact(values, 1)
-            return self._words(values, np.arange(len(values)), words[:, 0])
-        if self._cells is None:
-            self._cells = CellSearch(self.vocabulary.centroids)
-        return self._words(values, np.arange(len(values)), self._cells.search(values))
+        _, words = self._nearest(values, 1)
+        return self._words(values, np.arange(len(values)), words[:, 0])
 
     def assign_query(self, descriptors: Bytes | Float32, *, options: AssignOptions) -> Words:
-        """The nearest ``neighbours`` words, where within ``ratio`` times the nearest one's distance. Exact."""
+        """The nearest ``neighbours`` words, where within ``ratio`` times the nearest one's distance."""
         values = self._values(descriptors)
-        squared, words = self._exact(values, min(options.neighbours, self.vocabulary.words))
+        squared, words = self._nearest(values, min(options.neighbours, self.vocabulary.words))
         distance = np.sqrt(np.maximum(squared, 0))
         near = distance <= options.ratio * distance[:, :1]
         feature, rank = np.nonzero(near)
@@ -54,10 +52,13 @@ class Assigner:
             )
         return descriptors.astype(np.float32)
 
-    def _exact(self, values: Float32, neighbours: int) -> tuple[Float32, Int64]:
-        if self._flat is None:
-            self._flat = flat_index(self.vocabulary.centroids)
-        squared, words = self._flat.search(values, neighbours)
+    def _nearest(self, values: Float32, neighbours: int) -> tuple[Float32, Int64]:
+        """Squared distances and words, nearest first. Approximate above SMALL words."""
+        if self._search is None:
+            centroids = self.vocabulary.centroids
+            small = self.vocabulary.words <= SMALL
+            self._search = flat_index(centroids).search if small else CellSearch(centroids).search
+        squared, words = self._search(values, neighbours)
         return squared, words
 
     def _words(self, values: Float32, feature: Int64, word: Int64) -> Words:
