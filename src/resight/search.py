@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .postings import decode
 from .recipes import Recipe
 from .rerank import Placed, Verified, one_to_one, verify
 from .scoring import best, matches, score
 from .store import Row, Snapshot
-from .types import Features, Hit, Int64, Region, SearchResult, Words
+from .types import Features, Float32, Hit, Region, SearchResult, Words
 from .vocabulary import Assigner
 
 
@@ -79,26 +77,23 @@ def verify_all(
         slot_of = np.full(segment.record.pictures, -1, np.int32)
         slot_of[[c.row.ordinal for c in mine]] = np.arange(len(mine))
         found = matches(query, snapshot.parts[part], slot_of, recipe.scoring)
+        found = found[one_to_one(found[:, 2], found[:, 3])]
         found = found[np.argsort(found[:, 0], kind="stable")]
+        sizes = np.array([(c.row.width, c.row.height) for c in mine])
+        feature = query.feature[found[:, 1]]
+        ours = Placed(features.xy[feature], features.scale[feature], features.angle[feature])
+        theirs = Placed(*decode(segment.geometry(found[:, 2]), sizes.max(axis=1)[found[:, 0]]))
         bounds = np.searchsorted(found[:, 0], np.arange(len(mine) + 1))
-        for slot, candidate in enumerate(mine):
-            some = found[bounds[slot] : bounds[slot + 1]]
-            feature = query.feature[some[:, 1]].astype(np.int64)
-            kept = one_to_one(feature, some[:, 2], some[:, 3])
-            _verify_one(candidate, features, feature[kept], segment.geometry(some[kept, 2]), recipe)
+        checked = verify(ours, theirs, bounds=bounds, sizes=sizes, options=recipe.verify)
+        for candidate, first, verified in zip(mine, bounds, checked, strict=False):
+            if verified:
+                candidate.verified = verified
+                candidate.region = _box(theirs.xy[first : first + len(verified.inliers)][verified.inliers])
 
 
-def _verify_one(
-    candidate: Candidate, features: Features, feature: Int64, codes: npt.NDArray[Any], recipe: Recipe
-) -> None:
-    size = candidate.row.width, candidate.row.height
-    found = Placed(*decode(codes, max(size)))
-    query = Placed(features.xy[feature], features.scale[feature], features.angle[feature])
-    candidate.verified = verify(query, found, size=size, options=recipe.verify)
-    if candidate.verified:
-        inside = found.xy[candidate.verified.inliers].astype(float)
-        (left, top), (right, bottom) = inside.min(axis=0), inside.max(axis=0)
-        candidate.region = Region(float(left), float(top), float(right - left), float(bottom - top))
+def _box(xy: Float32) -> Region:
+    (left, top), (right, bottom) = xy.min(axis=0).tolist(), xy.max(axis=0).tolist()
+    return Region(left, top, right - left, bottom - top)
 
 
 def _hit(candidate: Candidate) -> Hit:

@@ -29,7 +29,7 @@ def warm() -> None:
         measure(query, part, options)
     matches(query, part, np.zeros(1, np.int32), options)
     four = Placed(np.zeros((4, 2), np.float32), np.ones(4, np.float32), np.zeros(4, np.float32))
-    verify(four, four, size=(1, 1), options=VerifyOptions())
+    verify(four, four, bounds=np.array([0, 4]), sizes=np.ones((1, 2), np.int64), options=VerifyOptions())
 
 
 def _stored(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -23,7 +23,10 @@ OPTIONS = VerifyOptions()
 
 
 def check(query: Placed, found: Placed, **values: Any) -> Verified | None:
-    return verify(query, found, size=(WIDTH, HEIGHT), options=VerifyOptions(**values))
+    """As the only picture."""
+    bounds, sizes = np.array([0, len(query.xy)]), np.array([[WIDTH, HEIGHT]])
+    (verified,) = verify(query, found, bounds=bounds, sizes=sizes, options=VerifyOptions(**values))
+    return verified
 
 
 def placed(xy: Any, scale: Any = None, angle: Any = None) -> Placed:
@@ -322,32 +325,35 @@ def test_deterministic() -> None:
 # --- one_to_one
 
 
-def brute_force_one_to_one(query: list[int], posting: list[int], distance: list[int]) -> list[int]:
-    """First each query feature keeps its closest match, then each posting the closest of those; ties to the first."""
-    best_of_feature: dict[int, int] = {}
-    for row in range(len(query)):
-        rival = best_of_feature.get(query[row])
-        if rival is None or distance[row] < distance[rival]:
-            best_of_feature[query[row]] = row
-    best_of_posting: dict[int, int] = {}
-    for row in sorted(best_of_feature.values()):
-        rival = best_of_posting.get(posting[row])
-        if rival is None or distance[row] < distance[rival]:
-            best_of_posting[posting[row]] = row
-    return sorted(best_of_posting.values())
-
-
 @settings(max_examples=200, deadline=None)
-@given(rows=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 4)), max_size=25))
-def test_one_to_one_equals_brute_force(rows: list[tuple[int, int, int]]) -> None:
-    columns = [[row[i] for row in rows] for i in range(3)]
-    kept = one_to_one(*(np.array(column, np.int64) for column in columns)).tolist()
-    assert kept == brute_force_one_to_one(*columns)
-    assert len({columns[0][k] for k in kept}) == len({columns[1][k] for k in kept}) == len(kept)
+@given(rows=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), max_size=25))
+def test_one_to_one_equals_brute_force(rows: list[tuple[int, int]]) -> None:
+    best: dict[int, int] = {}
+    for row, (place, apart) in enumerate(rows):
+        if place not in best or apart < rows[best[place]][1]:
+            best[place] = row
+    posting, distance = np.array(rows, np.int64).reshape(-1, 2).T
+    assert one_to_one(posting, distance).tolist() == sorted(best.values())
 
 
-def test_one_to_one_by_hand() -> None:
-    query, posting, distance = np.array([0, 0, 1, 2, 2]), np.array([7, 8, 8, 8, 9]), np.array([5, 3, 3, 1, 2])
-    # Feature 0 keeps row 1, feature 1 row 2, feature 2 row 3; all three want posting 8, and row 3 is closest.
-    assert one_to_one(query, posting, distance).tolist() == [3]
-    assert one_to_one(query[:3], posting[:3], distance[:3]).tolist() == [1]
+# --- many at once
+
+
+def test_pictures_are_verified_each_by_itself() -> None:
+    scenes = [scene(seed, matches=20 + seed) for seed in range(4)]
+    nothing = placed(np.zeros((0, 2)))
+    pairs = [(s.query, s.found) for s in scenes]
+    pairs.insert(2, (nothing, nothing))
+    query, found = (
+        Placed(*map(np.concatenate, zip(*map(_columns, side), strict=True))) for side in zip(*pairs, strict=True)
+    )
+    bounds = np.cumsum([0, *(len(q.xy) for q, _ in pairs)])
+    together = verify(query, found, bounds=bounds, sizes=np.array([[WIDTH, HEIGHT]] * 5), options=OPTIONS)
+    assert together[2] is None
+    for (q, f), verified in zip(pairs, together, strict=True):
+        alone = check(q, f)
+        assert (alone is None) == (verified is None)
+        if alone and verified:
+            assert np.array_equal(alone.transform, verified.transform)
+            assert np.array_equal(alone.inliers, verified.inliers)
+    assert sum(v is not None for v in together) == 4

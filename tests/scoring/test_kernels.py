@@ -63,7 +63,7 @@ def test_collect_hamming_equals_its_twin(collection: Collection, threshold: int,
     arguments = (feature, query.word, query.signature, *searched)
     expected = twins.collect_hamming(*arguments)
     found = np.full((len(expected), 4), -9, np.int64)
-    for room in (np.zeros((0, 4), np.int64), found):
+    for room in (np.zeros((0, 4), np.int64), np.zeros((len(expected) // 2, 4), np.int64), found):
         assert kernels.collect_hamming(*arguments, np.full(4, -1, np.int64), room) == len(expected)
     assert np.array_equal(found, expected)
 

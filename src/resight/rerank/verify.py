@@ -43,46 +43,52 @@ class Verified:
     inliers: npt.NDArray[np.bool_]  # (m,)
 
 
-def verify(query: Placed, found: Placed, *, size: tuple[int, int], options: VerifyOptions) -> Verified | None:
-    """The map that most matches agree with, or None if so many could agree by chance. ``size`` is the picture's."""
-    if len(query.xy) < options.min_inliers:
-        return None
-    tolerance = options.tolerance * max(size)
-    transform, inliers = _best_affine(
+def verify(
+    query: Placed, found: Placed, *, bounds: Int64, sizes: Int64, options: VerifyOptions
+) -> list[Verified | None]:
+    """For each picture the map that most of its matches agree with, or None if so many could agree by chance.
+
+    The matches of picture p are the rows bounds[p] … bounds[p + 1]; sizes[p] are its width and height.
+    """
+    transforms, inliers = np.zeros((len(sizes), 2, 3)), np.zeros(len(query.xy), np.bool_)
+    _verify_each(
+        bounds,
+        sizes,
         query.xy.astype(np.float64),
         found.xy.astype(np.float64),
         (found.angle - query.angle).astype(np.float64),
         np.log2(found.scale / query.scale).astype(np.float64),
-        tolerance,
+        options.tolerance,
+        options.min_inliers,
+        log(options.false_alarms),
+        transforms,
+        inliers,
     )
-    agreeing = int(inliers.sum())
-    chance = min(1.0, np.pi * tolerance**2 / (size[0] * size[1])) * CHANCE_OF_TURN
-    if agreeing < options.min_inliers or log_false_alarms(len(inliers), agreeing, chance) > np.log(
-        options.false_alarms
-    ):
-        return None
-    return Verified(transform, inliers)
+    return [
+        Verified(transform, inliers[first:last]) if inliers[first:last].any() else None
+        for transform, first, last in zip(transforms, bounds[:-1], bounds[1:], strict=True)
+    ]
 
 
+@kernel
 def log_false_alarms(matches: int, agreeing: int, chance: float) -> float:
     """Logarithm of how many maps that ``agreeing`` matches support are expected among random matches.
 
     An affine map is fixed by three matches; each other one agrees by chance with probability ``chance``. Summed over
     all ways to choose the agreeing ones and the three: the a-contrario test of Moisan & Stival (2004).
     """
-
-    def log_choose(n: int, k: int) -> float:
-        return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
-
-    ways = log(matches) + log_choose(matches, agreeing) + log_choose(agreeing, 3)
+    ways = log(matches) + _log_choose(matches, agreeing) + _log_choose(agreeing, 3)
     return ways + (agreeing - 3) * log(max(chance, 1e-12))
 
 
-def one_to_one(query_feature: Int64, posting: Int64, distance: Int64) -> Int64:
-    """Rows to keep so that each query feature and each posting occurs once: closest signatures first, ties in order."""
+@kernel
+def _log_choose(n: int, k: int) -> float:
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+
+def one_to_one(posting: Int64, distance: Int64) -> Int64:
+    """Rows to keep so that each posting occurs once: the closest signature, of equally close ones the first."""
     order = np.argsort(distance, kind="stable")
-    _, first = np.unique(query_feature[order], return_index=True)
-    order = order[np.sort(first)]
     _, first = np.unique(posting[order], return_index=True)
     return np.sort(order[first])
 
@@ -176,3 +182,32 @@ def _best_affine(
                 best_count = found
                 best[:], best_inliers[:] = current, scratch
     return best, best_inliers
+
+
+@kernel
+def _verify_each(
+    bounds: Int64,
+    sizes: Int64,
+    a: Float64,
+    b: Float64,
+    turn: Float64,
+    octaves: Float64,
+    share: float,
+    min_inliers: int,
+    log_limit: float,
+    transforms: Float64,
+    inliers: npt.NDArray[np.bool_],
+) -> None:
+    """Fill in the maps and inliers of the pictures that pass the test; the others keep none."""
+    for picture in range(len(sizes)):
+        first, last = bounds[picture], bounds[picture + 1]
+        matches = last - first
+        if matches < min_inliers:
+            continue
+        width, height = sizes[picture, 0], sizes[picture, 1]
+        tolerance = share * max(width, height)
+        transform, agree = _best_affine(a[first:last], b[first:last], turn[first:last], octaves[first:last], tolerance)
+        agreeing = agree.sum()
+        chance = min(1.0, np.pi * tolerance**2 / (width * height)) * CHANCE_OF_TURN
+        if agreeing >= min_inliers and log_false_alarms(matches, agreeing, chance) <= log_limit:
+            transforms[picture], inliers[first:last] = transform, agree

@@ -9,6 +9,8 @@ from ..types import Float32, Int32, Int64, Words
 from . import kernels
 from .part import Part
 
+ROOM = 100  # matches per picture that are made room for at first
+
 
 def match_weights(options: ScoringOptions) -> Float32:
     """exp(−h² / σ²) for h = 0 … 64."""
@@ -39,9 +41,10 @@ def matches(query: Words, part: Part, slot_of: Int32, options: ScoringOptions) -
     millions of ways.
     """
     lists = part.read(query.word)
-    found = np.zeros((0, 4), np.int64)
-    for _ in range(2):  # count, then fill
-        room = kernels.collect_hamming(
+    slots = int(slot_of.max(initial=-1)) + 1
+    found = np.zeros((ROOM * slots, 4), np.int64)
+    while True:
+        count = kernels.collect_hamming(
             query.feature,
             query.word,
             query.signature,
@@ -50,9 +53,9 @@ def matches(query: Words, part: Part, slot_of: Int32, options: ScoringOptions) -
             lists.signature,
             slot_of,
             options.threshold,
-            np.full(int(slot_of.max(initial=-1)) + 1, -1, np.int64),
+            np.full(slots, -1, np.int64),
             found,
         )
-        if len(found) == 0:
-            found = np.zeros((room, 4), np.int64)
-    return found
+        if count <= len(found):
+            return found[:count]
+        found = np.zeros((count, 4), np.int64)

@@ -65,8 +65,8 @@ def collect_hamming(
 ) -> int:
     """Write (slot, row, posting, h) of the closest match of each feature in each picture that has a slot ≥ 0; count.
 
-    Of equally close ones the first counts. Called with no room (``matches`` of length 0) it only counts. ``last``, one
-    per slot, must hold −1: the slot's newest match, so that rows of one feature, which follow each other, share it.
+    Of equally close ones the first counts. Where ``matches`` has no room left it only counts. ``last``, one per slot,
+    must hold −1: the slot's newest match, so that rows of one feature, which follow each other, share it.
     """
     limit = np.uint64(threshold)
     newest_feature = np.full(len(last), -1, np.int64)
@@ -83,10 +83,10 @@ def collect_hamming(
                 if newest_feature[slot] != feature[row]:
                     newest_feature[slot], last[slot] = feature[row], found
                     found += 1
-                elif len(matches):
+                elif last[slot] < len(matches):
                     closer = distance < np.uint64(matches[last[slot], 3])
-                if closer and len(matches):
-                    at = last[slot]
+                at = last[slot]
+                if closer and at < len(matches):
                     matches[at, 0], matches[at, 1], matches[at, 2], matches[at, 3] = slot, row, posting, distance
     return found
 

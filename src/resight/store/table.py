@@ -107,7 +107,9 @@ class Table:
             self._file.check()
             self._checked = True
         return [
-            Row(o, decode_text(k), c, None if p is None else decode_text(p), w, h, f, json.loads(m))
+            Row(
+                o, decode_text(k), c, None if p is None else decode_text(p), w, h, f, {} if m == "{}" else json.loads(m)
+            )
             for o, k, c, p, w, h, f, m in self._query(statement, parameters)
         ]
 
