@@ -24,7 +24,7 @@ from resight.evaluation.measures import (
     recall_at,
     score,
 )
-from resight.evaluation.neighbourhoods import most_returned, never_seen, reversibility
+from resight.evaluation.neighbourhoods import diagnose, most_returned, never_seen, reversibility
 
 
 def compute_ap(ranked: Sequence[Hashable], ok: Set[Hashable], junk: Set[Hashable]) -> Fraction:
@@ -211,6 +211,18 @@ def test_neighbourhoods() -> None:
     # Short rows: 0: {1}, 1: {0, 2}, 2: none. Rates 1, 1/2, 0.
     short = np.array([[1, -1], [0, 2], [-1, -1]])
     assert (reversibility(short), never_seen(short), most_returned(short)) == (0.5, 0.0, 1)
+
+
+def test_diagnosis_of_rankings() -> None:
+    """The query is left out of its own ranking wherever it stands; at most ten others count."""
+    keys = [f"{i:02}" for i in range(20)]
+    star = [[keys[0], *keys[1:]] if i == 0 else [keys[i], keys[0]] for i in range(20)]
+    # 00 has ten neighbours, each of which has only 00; the other nine have 00 too, and nobody has them.
+    assert diagnose(keys, star) == {
+        "reversibility": pytest.approx((1 + 10) / 20),
+        "never-seen": pytest.approx(9 / 20),
+        "most-returned": 19.0,
+    }
 
 
 @given(st.integers(2, 8), st.integers(1, 4), st.integers(0, 1000))

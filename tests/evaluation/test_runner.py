@@ -57,6 +57,7 @@ def test_figures_equal_those_of_searching_by_hand(dataset: Dataset, words: Vocab
             right = [sum(key in t for key in ranked[:4]) for t, ranked in zip(truths, by_hand, strict=True)]
             assert row.means["ns"] == pytest.approx(sum(right) / 12)
     assert found.rows[0].means["ns"] == 4
+    assert list(found.rows[0].means) == ["ns", "map", "eer", "anr", "reversibility", "never-seen", "most-returned"]
 
 
 def test_a_second_run_extracts_and_indexes_nothing(dataset: Dataset, words: Vocabulary, tmp_path: Path) -> None:

@@ -104,6 +104,8 @@ def show(evaluation: Evaluation) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from ..evaluation.measures import style
+
     dataset = evaluation.dataset
     typer.echo(
         f"{dataset.name}: {len(dataset.images)} pictures, {len(dataset.queries)} queries, vocabulary from "
@@ -114,6 +116,6 @@ def show(evaluation: Evaluation) -> None:
     for measure in (*evaluation.rows[0].means, "ms/query", "bytes/picture"):
         table.add_column(measure, justify="right")
     for row in evaluation.rows:
-        values = (f"{value:.3f}" for value in row.means.values())
+        values = (format(value, style(measure)) for measure, value in row.means.items())
         table.add_row(row.recipe, *values, f"{row.query_ms:.1f}", f"{row.bytes_per_image:.0f}")
     Console(width=120).print(table)

@@ -22,7 +22,13 @@ Id = TypeVar("Id", bound=Hashable)
 Ids = Set[Hashable]
 Rankings = Sequence[Sequence[str]]
 LEVELS: Float64 = np.linspace(0, 1, 11)  # recall levels of a precision–recall plot
-LOWER_IS_BETTER = frozenset({"anr"})
+LOWER_IS_BETTER = frozenset({"anr", "never-seen", "most-returned"})
+_DIGITS = {"anr": 4, "most-returned": 0}
+
+
+def style(measure: str) -> str:
+    """How tables print this measure: a format specification."""
+    return f".{_DIGITS.get(measure, 3)}f"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,28 @@ out, in any order. Where fewer were found, the row is filled with −1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..errors import UsageError
 from ..types import Int64
+
+NEIGHBOURS = 10  # what CDM-10 calls a neighbourhood, where it counts reversibility
+
+
+def diagnose(keys: Sequence[str], rankings: Sequence[Sequence[str]]) -> dict[str, float]:
+    """The three figures for a collection in which every picture was a query: keys[i] got rankings[i]."""
+    number = {key: i for i, key in enumerate(keys)}
+    neighbours = np.full((len(keys), NEIGHBOURS), -1, np.int64)
+    for i, ranking in enumerate(rankings):
+        others = [number[key] for key in ranking[: NEIGHBOURS + 1] if key != keys[i]][:NEIGHBOURS]
+        neighbours[i, : len(others)] = others
+    return {
+        "reversibility": reversibility(neighbours),
+        "never-seen": never_seen(neighbours),
+        "most-returned": float(most_returned(neighbours)),
+    }
 
 
 def reversibility(neighbours: Int64) -> float:

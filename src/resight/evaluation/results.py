@@ -14,7 +14,7 @@ class Row:
     """One recipe on one dataset."""
 
     recipe: str
-    means: dict[str, float]  # measure → mean over queries
+    means: dict[str, float]  # measure → mean over queries; of the whole collection for neighbourhood diagnostics
     per_query: dict[str, Float64]  # measure → one value per query, in the dataset's order
     rankings: tuple[tuple[str, ...], ...]  # keys, best first, one ranking per query
     precision_recall: Float64  # mean precision at measures.LEVELS

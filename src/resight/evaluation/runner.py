@@ -24,11 +24,11 @@ from ..warm import warm
 from .cache import Extracted, FeatureCache, Wanted, read
 from .datasets import Dataset
 from .measures import precision_recall, score
+from .neighbourhoods import diagnose
 from .results import Evaluation, Row
 
 T = TypeVar("T")
 COMMIT_EVERY = 500
-EXTRA_MEASURES = ("map", "recall@1")  # shown for every dataset, beside its own
 
 
 class Progress(Protocol):
@@ -117,15 +117,18 @@ class Runner:
         found = run(plan, files, processes=self.processes, on_crash=_crashed)
         answers = list(self.progress(found, total=len(files), text=f"{dataset.name}: queries"))
         truths = [query.truth for query in dataset.queries]
-        names = tuple(dict.fromkeys((*dataset.measures, *EXTRA_MEASURES)))
+        names = measures_of(dataset)
+        asked = [query.key for query in dataset.queries]
+        all_asked = sorted(asked) == sorted(key for key, _ in dataset.images)
         manifest = read_manifest(index)
         rows = {}
         for recipe in recipes:
             rankings = tuple(answer[recipe].ranking for answer in answers)
             scores = score(rankings, truths, names, database=len(dataset.images))
+            evenness = diagnose(asked, rankings) if all_asked else {}
             rows[recipe] = Row(
                 recipe=recipe,
-                means=scores.means,
+                means=scores.means | evenness,
                 per_query=scores.per_query,
                 rankings=rankings,
                 precision_recall=precision_recall(rankings, truths),
@@ -181,6 +184,12 @@ class Asker:
             seconds += time.perf_counter() - start
             answers[name] = Answer(tuple(hit.key for hit in result.hits), seconds)
         return answers
+
+
+def measures_of(dataset: Dataset) -> tuple[str, ...]:
+    """The dataset's own measures, then map and, unless each query finds itself first, recall@1."""
+    finds_itself = all(query.key in query.truth.relevant for query in dataset.queries)
+    return tuple(dict.fromkeys((*dataset.measures, "map", *(() if finds_itself else ("recall@1",)))))
 
 
 def _crashed(file: Path | None) -> dict[str, Answer]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ... import __version__
 from ...errors import UsageError
-from ..measures import LOWER_IS_BETTER
+from ..measures import LOWER_IS_BETTER, style
 from ..results import Evaluation
 from . import plots, strips
 from .text import escape
@@ -21,6 +21,9 @@ MEANINGS = {  # measure, without its @K → what it says
     "ns": "how many of the first four results show the query's object; 4 is perfect",
     "eer": "precision of the first R results, where R pictures are relevant; 1 is perfect",
     "anr": "average normalised rank of the relevant pictures; 0 is perfect, chance is near 0.5",
+    "reversibility": "share of the ten nearest pictures that have the query among their own ten; 1 is perfect",
+    "never-seen": "share of pictures that are among the ten nearest of no other; 0 is perfect",
+    "most-returned": "how many pictures have the most popular one among their ten nearest; 10 is perfect",
     "recall": "share of the relevant pictures among the first K results; 1 is perfect",
     "mp": "precision of the first K results, or of fewer where the last relevant one is found before; 1 is perfect",
     "ms per query": "assignment, scoring and verification, without the extraction of the query's features",
@@ -140,7 +143,7 @@ def _facts(evaluation: Evaluation) -> str:
 def _figures(evaluation: Evaluation) -> str:
     rows = evaluation.rows
     columns = [
-        *(Column(m, [r.means[m] for r in rows], lower_is_better=m in LOWER_IS_BETTER) for m in rows[0].means),
+        *(Column(m, [r.means[m] for r in rows], style(m), lower_is_better=m in LOWER_IS_BETTER) for m in rows[0].means),
         Column("ms per query", [r.query_ms for r in rows], ".1f", lower_is_better=True),
         Column("bytes per picture", [r.bytes_per_image for r in rows], ",.0f", lower_is_better=True),
     ]
