@@ -22,7 +22,7 @@ from .features import extract, insist_on_known
 from .options import FeatureOptions, ImageOptions, StoreOptions, from_dict, to_dict
 from .recipes import DEFAULT, Recipe
 from .recipes import recipe as named_recipe
-from .search import search
+from .search import question, search
 from .store import Entry, Row, Writer, create, index_size, open_snapshot
 from .store.snapshot import VOCABULARY
 from .types import Features, Region, SearchResult
@@ -237,7 +237,7 @@ class Index:
         features, _ = self._features(source, name=name, region=box)
         _insist_on_overlap(box, features)
         chosen = named_recipe(recipe) if isinstance(recipe, str) else recipe
-        return search(self._snapshot, self._assigner, features, top=top, recipe=chosen)
+        return search(self._snapshot, [question(self._assigner, features, chosen.assign)], top=top, recipe=chosen)
 
     @cached_property
     def _assigner(self) -> Assigner:

@@ -18,9 +18,11 @@ from typing import Any, ClassVar, TypeVar, get_type_hints
 from .errors import OptionError
 
 
-def option(default: Any, *, least: float | None = None, most: float | None = None) -> Any:
-    """A field whose value must lie in [least, most]."""
-    return field(default=default, metadata={"least": least, "most": most})
+def option(
+    default: Any, *, least: float | None = None, most: float | None = None, among: tuple[str, ...] | None = None
+) -> Any:
+    """A field whose value must lie in [least, most], or be one of a few words."""
+    return field(default=default, metadata={"least": least, "most": most, "among": among})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +88,8 @@ class AssignOptions(Options):
 
     stage: ClassVar[str] = "assign"
 
-    # Nearest words considered for each query descriptor.
-    neighbours: int = option(5, least=1, most=100)
+    # Nearest words considered for each query descriptor (BURST-09: 10).
+    neighbours: int = option(10, least=1, most=100)
     # Words farther than this many times the nearest word's distance are dropped (BURST-09 §2.3: 1.2).
     ratio: float = option(1.2, least=1.0)
 
@@ -102,8 +104,18 @@ class ScoringOptions(Options):
     measure: str = option("hamming")
     # hamming: matches farther apart than this many bits are ignored (BURST-09: h_t = 24).
     threshold: int = option(24, least=0, most=64)
-    # hamming: a match at h bits weighs exp(-h²/sigma²) (BURST-09: 16).
+    # hamming: a match at h bits weighs exp(-h²/sigma²) (BURST-09: 16); a very large value lets all matches weigh alike.
     sigma: float = option(16.0, least=0.1)
+    # hamming: of a query feature's matches in one picture only the closest counts (MMR, BURST-09 §4.1).
+    closest_only: bool = option(False)
+    # hamming: what tames several matches of a query feature in one picture (BURST-09 table 2, rows 1 to 5).
+    intra: str = option("root-share", among=("none", "count", "root-count", "root-share", "log-share"))
+    # hamming: tame query features that match in many pictures (BURST-09 §4.3).
+    inter: bool = option(False)
+    # hamming: matches count where they agree on one turn and one change of size (WGC).
+    weak_geometry: bool = option(True)
+    # hamming: a query feature weighs its size to this power; larger ones are more reliable (BURST-09 §3).
+    size_power: float = option(0.0, least=0.0, most=2.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +132,16 @@ class VerifyOptions(Options):
     min_inliers: int = option(4, least=4)
     # A picture counts as verified if random matches would agree as well at most this often.
     false_alarms: float = option(0.01, least=1e-300)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpandOptions(Options):
+    """Verified results → a second, richer query (query expansion)."""
+
+    stage: ClassVar[str] = "expand"
+
+    # The best this many verified results are asked with again; 0 turns expansion off.
+    results: int = option(5, least=0, most=100)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +165,9 @@ def check(options: Options) -> None:
             object.__setattr__(options, f.name, float(value))
         elif type(value) is not kind:
             raise OptionError(f"option {f.name!r} must be {kind.__name__}, not {value!r}")
-        least, most = f.metadata.get("least"), f.metadata.get("most")
+        least, most, among = (f.metadata.get(bound) for bound in ("least", "most", "among"))
+        if among and value not in among:
+            raise OptionError(f"option {f.name!r} must be one of {', '.join(among)}, not {value!r}")
         if (least is not None and not value >= least) or (most is not None and not value <= most):
             bounds = " and ".join(
                 text for text, bound in ((f"at least {least}", least), (f"at most {most}", most)) if bound is not None
@@ -169,11 +193,12 @@ def parse_value(kind: type[Options], name: str, text: str) -> Any:
     """A command-line string as the type that the option wants."""
     if name not in {f.name for f in fields(kind)}:
         from_dict(kind, {name: text})  # raises, and lists the known ones
-    hints = get_type_hints(kind)
+    wanted = get_type_hints(kind)[name]
     try:
-        return hints[name](text)
-    except ValueError:
-        raise OptionError(f"option {name!r} must be {hints[name].__name__}, not {text!r}") from None
+        return {"true": True, "false": False}[text] if wanted is bool else wanted(text)
+    except (ValueError, KeyError):
+        what = "true or false" if wanted is bool else wanted.__name__
+        raise OptionError(f"option {name!r} must be {what}, not {text!r}") from None
 
 
 def fingerprint(*options: Options | dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import OptionError
-from .options import AssignOptions, FeatureOptions, Options, ScoringOptions, VerifyOptions, from_dict
+from .options import AssignOptions, ExpandOptions, FeatureOptions, Options, ScoringOptions, VerifyOptions, from_dict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,10 +20,11 @@ class Recipe:
     assign: AssignOptions = field(default_factory=AssignOptions)
     scoring: ScoringOptions = field(default_factory=ScoringOptions)
     verify: VerifyOptions = field(default_factory=VerifyOptions)
+    expand: ExpandOptions = field(default_factory=ExpandOptions)
 
 
 STAGES: dict[str, type[Options]] = {
-    kind.stage: kind for kind in (FeatureOptions, AssignOptions, ScoringOptions, VerifyOptions)
+    kind.stage: kind for kind in (FeatureOptions, AssignOptions, ScoringOptions, VerifyOptions, ExpandOptions)
 }
 
 
@@ -36,11 +37,22 @@ def _bag_of_words(measure: str, description: str) -> Recipe:
     )
 
 
-DEFAULT = "verified"
+DEFAULT = "expanded"
+_UNVERIFIED, _ONCE = VerifyOptions(shortlist=0), ExpandOptions(results=0)
 
 RECIPES: dict[str, Recipe] = {
-    "verified": Recipe(description="Hamming embedding, the best 200 checked by geometry; says where each match is"),
-    "hamming": Recipe(description="Hamming embedding alone (BURST-09 §2.2)", verify=VerifyOptions(shortlist=0)),
+    "expanded": Recipe(description="as verified, then asked again with the best verified results; says where"),
+    "verified": Recipe(
+        description="as burst, the best 200 checked by geometry; says where each match is", expand=_ONCE
+    ),
+    "burst": Recipe(
+        description="Hamming embedding with weak geometry and burst weights (BURST-09)", verify=_UNVERIFIED
+    ),
+    "hamming": Recipe(
+        description="Hamming embedding alone (BURST-09 §3)",
+        scoring=ScoringOptions(intra="none", weak_geometry=False),
+        verify=_UNVERIFIED,
+    ),
     "bow-l1": _bag_of_words("l1", "bag of words, tf-idf vectors of unit L1 norm (CDM-10)"),
     "bow-l2": _bag_of_words("l2", "bag of words, tf-idf vectors of unit L2 norm"),
     "bow-cosine": _bag_of_words("cosine", "bag of words, cosine weighed by idf² (LEARN-14 eq. 1)"),

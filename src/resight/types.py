@@ -57,7 +57,7 @@ class Features:
     angle: Float32  # (n,) dominant gradient direction in radians, [0, 2π), from +x towards +y
     descriptors: (
         Bytes | Float32
-    )  # (n, d); SIFT kinds are bytes: round(512 · unit vector), so that dot products are exact
+    )  # (n, d); SIFT kinds are bytes: round(512 · unit vector), so that dot products are exact; d = 0 when read back
     width: int  # of the full-size upright picture
     height: int
 
@@ -82,14 +82,17 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One picture found. ``inliers``, ``transform`` and ``region`` are None where geometry was not verified."""
+    """One picture found. What geometry says is None where it confirmed nothing or was not asked."""
 
     key: str
     score: float
+    confidence: float | None = None  # probability that it shows the same thing
     path: str | None = None  # where the picture was read from, if it came from a file
     inliers: int | None = None  # matches that agree on one affine map
     transform: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None  # query → this picture
     region: Region | None = None  # box around the agreeing matches in this picture
+    query_region: Region | None = None  # the same in the query
+    matches: Float32 | None = field(default=None, repr=False, compare=False)  # (inliers, 4) x, y in query and picture
     metadata: dict[str, Any] = field(default_factory=dict)
 
 

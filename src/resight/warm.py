@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .options import ScoringOptions, VerifyOptions
 from .postings import GEOMETRY, Lists
 from .rerank import Placed, verify
-from .scoring import MEASURES, Part, matches
+from .scoring import MEASURES, Part, Query, matches
 from .types import Words
 
 
@@ -22,12 +22,19 @@ def warm() -> None:
         signature=_stored(np.zeros(0, np.uint64)),
         geometry=_stored(np.zeros(0, GEOMETRY)),
     )
-    part = Part(read=lambda words: lists, squared=np.zeros(1, np.int64), idf=np.zeros(1, np.float32))
-    query = Words(feature=np.zeros(1, np.int32), word=np.zeros(1, np.int32), signature=np.zeros(1, np.uint64))
-    options = ScoringOptions()
+    part = Part(
+        read=lambda words: lists,
+        geometry=lambda postings: lists.geometry[postings],
+        squared=np.zeros(1, np.int64),
+        alive=np.ones(1, np.bool_),
+        idf=np.zeros(1, np.float32),
+    )
+    words = Words(feature=np.zeros(1, np.int32), word=np.zeros(1, np.int32), signature=np.zeros(1, np.uint64))
+    query = Query(words, np.zeros(1, GEOMETRY))
     for measure in MEASURES.values():
-        measure(query, part, options)
-    matches(query, part, np.zeros(1, np.int32), options)
+        for weak_geometry in (False, True):
+            measure(query, [part], ScoringOptions(weak_geometry=weak_geometry))
+    matches(words, part, np.zeros(1, np.int32), ScoringOptions())
     four = Placed(np.zeros((4, 2), np.float32), np.ones(4, np.float32), np.zeros(4, np.float32))
     verify(four, four, bounds=np.array([0, 4]), sizes=np.ones((1, 2), np.int64), options=VerifyOptions())
 

@@ -15,9 +15,8 @@ from ..engine import run
 from ..errors import EngineError, UsageError
 from ..options import AssignOptions, FeatureOptions, fingerprint, to_dict
 from ..recipes import Recipe
-from ..search import search_words
+from ..search import Question, question, search
 from ..store import Snapshot, Writer, create, index_size, open_snapshot, read_manifest
-from ..types import Words
 from ..vocabulary import Assigner, Vocabulary
 from ..vocabulary.nearest import ASSIGNMENT
 from ..warm import warm
@@ -172,15 +171,15 @@ class Asker:
             return {name: Answer() for name in self.recipes}
         features = read(file)
         answers: dict[str, Answer] = {}
-        assigned: dict[AssignOptions, tuple[Words, float]] = {}  # recipes that assign alike share the words
+        asked: dict[AssignOptions, tuple[Question, float]] = {}  # recipes that assign alike share the words
         for name, recipe in self.recipes.items():
             start = time.perf_counter()
-            if recipe.assign not in assigned:
-                words = self.assigner.assign_query(features.descriptors, options=recipe.assign)
-                assigned[recipe.assign] = words, time.perf_counter() - start
-            words, seconds = assigned[recipe.assign]
+            if recipe.assign not in asked:
+                new = question(self.assigner, features, recipe.assign)
+                asked[recipe.assign] = new, time.perf_counter() - start
+            query, seconds = asked[recipe.assign]
             start = time.perf_counter()
-            result = search_words(self.snapshot, words, features, top=self.snapshot.pictures, recipe=recipe)
+            result = search(self.snapshot, [query], top=self.snapshot.pictures, recipe=recipe)
             seconds += time.perf_counter() - start
             answers[name] = Answer(tuple(hit.key for hit in result.hits), seconds)
         return answers

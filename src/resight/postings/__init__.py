@@ -1,7 +1,7 @@
 """Words → inverted lists."""
 
-from .geometry import GEOMETRY, decode, encode
-from .lists import Lists, build
+from .geometry import GEOMETRY, SCALE_STEPS_PER_OCTAVE, decode, encode
+from .lists import Lists, build, of_picture
 from .statistics import count
 
-__all__ = ["GEOMETRY", "Lists", "build", "count", "decode", "encode"]
+__all__ = ["GEOMETRY", "SCALE_STEPS_PER_OCTAVE", "Lists", "build", "count", "decode", "encode", "of_picture"]

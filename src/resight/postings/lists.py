@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._numba import kernel
 from ..types import Int64, UInt32, UInt64, Words
 from .geometry import GEOMETRY
 
@@ -41,3 +42,32 @@ def build(pictures: Sequence[tuple[Words, npt.NDArray[Any]]], *, words: int) -> 
         signature=np.concatenate([w.signature for w, _ in pictures])[order],
         geometry=np.concatenate([g[w.feature] for w, g in pictures])[order],
     )
+
+
+@kernel
+def _find_picture(offsets: Int64, image: UInt32, ordinal: int, word: Int64, posting: Int64) -> int:
+    """Write the words and postings of a picture while there is room; how many there are."""
+    found = 0
+    for w in range(len(offsets) - 1):
+        low, high = offsets[w], offsets[w + 1]
+        stop = high
+        while low < high:
+            middle = (low + high) // 2
+            if image[middle] < ordinal:
+                low = middle + 1
+            else:
+                high = middle
+        while low < stop and image[low] == ordinal:
+            if found < len(posting):
+                word[found], posting[found] = w, low
+            low, found = low + 1, found + 1
+    return found
+
+
+def of_picture(lists: Lists, ordinal: int, features: int) -> tuple[Int64, Int64]:
+    """(words, postings) of one picture, which has this many, by word: a binary search in every list."""
+    word, posting = np.zeros(features, np.int64), np.zeros(features, np.int64)
+    found = _find_picture(lists.offsets, lists.image, ordinal, word, posting)
+    if found != features:
+        raise ValueError(f"picture {ordinal} has {found} postings, not {features}")
+    return word, posting

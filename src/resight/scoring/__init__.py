@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..errors import OptionError
 from ..options import ScoringOptions
 from ..types import Float32, Words
 from .hamming import hamming_score, matches
 from .histogram import cosine, idf_weights, l1, l2
-from .part import Part
+from .part import Part, Query
 from .top import best
 
-Measure = Callable[[Words, Part, ScoringOptions], Float32]
-
-MEASURES: dict[str, Measure] = {"l1": l1, "l2": l2, "cosine": cosine, "hamming": hamming_score}
+Measure = Callable[[Query, Sequence[Part], ScoringOptions], list[Float32]]
 
 
-def score(query: Words, part: Part, *, options: ScoringOptions) -> Float32:
-    """One score per picture of the part; 0 means nothing in common."""
+def _each(measure: Callable[[Words, Part], Float32]) -> Measure:
+    """A measure that looks at one part at a time, at words alone, and has no options."""
+    return lambda query, parts, options: [measure(query.words, part) for part in parts]
+
+
+MEASURES: dict[str, Measure] = {
+    "l1": _each(l1),
+    "l2": _each(l2),
+    "cosine": _each(cosine),
+    "hamming": hamming_score,
+}
+
+
+def score(query: Query, parts: Sequence[Part], *, options: ScoringOptions) -> list[Float32]:
+    """For each part one score per picture; 0 means nothing in common, or removed."""
     try:
         measure = MEASURES[options.measure]
     except KeyError:
         raise OptionError(f"unknown measure {options.measure!r}; known: {', '.join(sorted(MEASURES))}") from None
-    return measure(query, part, options)
+    return [scores * part.alive for scores, part in zip(measure(query, parts, options), parts, strict=True)]
 
 
-__all__ = ["MEASURES", "Part", "best", "idf_weights", "matches", "score"]
+__all__ = ["MEASURES", "Part", "Query", "best", "idf_weights", "matches", "score"]

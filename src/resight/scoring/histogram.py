@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..options import ScoringOptions
 from ..types import Float32, Int32, Words
 from . import kernels
 from .part import Part
@@ -16,7 +15,7 @@ def idf_weights(df: npt.NDArray[np.int64], pictures: int) -> Float32:
     return np.log((pictures + 1) / np.maximum(df, 1)).astype(np.float32)
 
 
-def l1(query: Words, part: Part, options: ScoringOptions) -> Float32:
+def l1(query: Words, part: Part) -> Float32:
     """Σ min(q_i, d_i) of the unit-L1 tf-idf vectors = 1 − ‖q − d‖₁ / 2."""
     word, value = _weighted(query, part)
     value /= max(float(value.sum()), 1e-30)
@@ -26,14 +25,14 @@ def l1(query: Words, part: Part, options: ScoringOptions) -> Float32:
     return scores
 
 
-def l2(query: Words, part: Part, options: ScoringOptions) -> Float32:
+def l2(query: Words, part: Part) -> Float32:
     """Σ q_i d_i of the unit-L2 tf-idf vectors = 1 − ‖q − d‖₂² / 2."""
     word, value = _weighted(query, part)
     value *= part.idf[word] / max(float(np.linalg.norm(value)), 1e-30)
     return _product(word, value, part, part.inverse_weighted_l2)
 
 
-def cosine(query: Words, part: Part, options: ScoringOptions) -> Float32:
+def cosine(query: Words, part: Part) -> Float32:
     """Σ idf_i² q_i d_i / (‖q‖ ‖d‖) with plain counts and their L2 norms (LEARN-14 eq. 1)."""
     word, counts = np.unique(query.word, return_counts=True)
     value = (counts / max(float(np.linalg.norm(counts)), 1e-30) * part.idf[word] ** 2).astype(np.float32)

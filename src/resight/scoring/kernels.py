@@ -1,7 +1,7 @@
 """The inner loops over inverted lists, in numba. Each has a plain numpy twin in tests/scoring/twins.py.
 
-Sums run in query order for each picture by itself, so a picture's score does not depend on which other pictures or
-segments exist.
+Those that weigh Hamming matches are in voting.py. Sums run in query order for each picture by itself, so a picture's
+score does not depend on which other pictures or segments exist.
 """
 
 from __future__ import annotations
@@ -26,28 +26,6 @@ def _popcount(typing_context: Any, value: Any) -> Any:
 
 
 popcount: Any = intrinsic(_popcount)
-
-
-@kernel
-def scan_hamming(
-    word: Int32,
-    signature: UInt64,
-    row_weight: Float32,
-    offsets: Int64,
-    list_image: UInt32,
-    list_signature: UInt64,
-    weight_at: Float32,
-    threshold: int,
-    scores: Float32,
-) -> None:
-    """scores[image] += row_weight · weight_at[h] for every posting of the row's word at h ≤ threshold bits."""
-    limit = np.uint64(threshold)
-    for row in range(len(word)):
-        mine, weight = signature[row], row_weight[row]
-        for posting in range(np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])):
-            distance = popcount(mine ^ list_signature[posting])
-            if distance <= limit:
-                scores[list_image[posting]] += weight * weight_at[distance]
 
 
 @kernel

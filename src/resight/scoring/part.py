@@ -1,18 +1,29 @@
-"""One segment of an index, as scoring sees it."""
+"""A query and the segments of an index, as scoring sees them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..postings import Lists
-from ..types import Float32, Int32, Int64
+from ..types import Float32, Int32, Int64, Words
 from . import kernels
 
 ReadLists = Callable[[Int32 | None], Lists]
+ReadGeometry = Callable[[Int64], npt.NDArray[Any]]  # the codes of these postings, known to be undamaged
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query's quantised features."""
+
+    words: Words
+    geometry: npt.NDArray[Any]  # (features,) GEOMETRY codes: row i of the words is at geometry[words.feature[i]]
 
 
 @dataclass
@@ -20,7 +31,9 @@ class Part:
     """Lists of some pictures, and the statistics that weigh them."""
 
     read: ReadLists  # the lists, once those of the given words (None: all) are known to be undamaged
+    geometry: ReadGeometry
     squared: Int64  # (n,) Σ tf² of each picture
+    alive: npt.NDArray[np.bool_]  # (n,) False for removed pictures: they neither score nor count
     idf: Float32  # (K,) of the whole collection, not of this part alone
 
     @property

@@ -5,6 +5,7 @@ from .disk import Disk
 from .entry import Entry
 from .manifest import Manifest
 from .manifest import read as read_manifest
+from .segment import Segment
 from .snapshot import Snapshot, open_snapshot
 from .table import Row
 from .writer import Writer, create
@@ -15,6 +16,7 @@ __all__ = [
     "Entry",
     "Manifest",
     "Row",
+    "Segment",
     "Snapshot",
     "Writer",
     "check",

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..postings import GEOMETRY, Lists, build, count
-from ..types import Int32, Int64, UInt32
+from ..postings import GEOMETRY, Lists, build, count, of_picture
+from ..types import Int32, Int64, UInt32, Words
 from . import table
 from .checked import CheckedFile, block_count, block_sums, damaged, map_bytes, unreadable
 from .disk import Disk
@@ -169,6 +169,17 @@ class Segment:
         """Geometry codes of these postings, checked."""
         self._check_rows("geometry.npy", postings, postings + 1)
         return self._lists.geometry[postings]
+
+    def picture(self, row: table.Row) -> tuple[Words, npt.NDArray[Any]]:
+        """The words and geometry codes of one picture's features, checked. The first time, all of a list is read."""
+        self.files["image.npy"].check()
+        try:
+            word, posting = of_picture(self._lists, row.ordinal, row.features)
+        except ValueError as error:
+            raise damaged(self.folder, str(error)) from None
+        self._check_rows("signature.npy", posting, posting + 1)
+        words = Words(np.arange(row.features, dtype=np.int32), word.astype(np.int32), self._lists.signature[posting])
+        return words, self.geometry(posting)
 
     def all_lists(self) -> Lists:
         """The lists with every byte checked, for merging and checking."""

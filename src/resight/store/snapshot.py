@@ -48,7 +48,9 @@ class Snapshot:
             return []
         df: Int64 = np.sum([segment.df for segment in self.segments], axis=0)
         idf = idf_weights(df, self.pictures)
-        return [Part(read=segment.lists, squared=segment.squared, idf=idf) for segment in self.segments]
+        return [
+            Part(read=s.lists, geometry=s.geometry, squared=s.squared, alive=s.alive, idf=idf) for s in self.segments
+        ]
 
     def find(self, key: str) -> Row | None:
         """The living picture with this key."""
