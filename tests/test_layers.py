@@ -12,14 +12,26 @@ import resight
 
 ROOT = Path(resight.__file__).parent
 ORDER = [
-    *("errors", "types", "options", "_faiss", "_numba", "images", "features", "vocabulary", "postings", "scoring"),
-    *("context", "rerank", "recipes", "store", "search", "warm", "analyse", "engine", "index", "evaluation"),
-    *("interop", "server", "demo", "cli"),
+    *(
+        "errors",
+        "types",
+        "timing",
+        "options",
+        "_faiss",
+        "_numba",
+        "images",
+        "features",
+        "vocabulary",
+        "postings",
+        "scoring",
+    ),
+    *("context", "rerank", "recipes", "store", "search", "warm", "analyse", "engine", "draw", "index"),
+    *("evaluation", "interop", "server", "demo", "cli"),
 ]
 # Library → the modules that may import it.
 HOMES = {
     "ray": {"engine"},
-    "PIL": {"images", "demo"},
+    "PIL": {"images", "draw", "demo"},
     "pillow_heif": {"images"},
     "faiss": {"_faiss"},
     "pickle": {"evaluation"},  # a reader that refuses everything but plain data

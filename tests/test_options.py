@@ -27,12 +27,20 @@ KINDS = [k for k in vars(options).values() if isinstance(k, type) and issubclass
 FIELDS = [(kind, f.name) for kind in KINDS for f in dataclasses.fields(kind)]
 
 
+def metadata_of(kind: type[Options], name: str) -> Any:
+    return next(f for f in dataclasses.fields(kind) if f.name == name).metadata
+
+
 def other_value(kind: type[Options], name: str) -> Any:
     """A value the option accepts and does not have by default."""
-    default = getattr(kind(), name)
+    default, metadata = getattr(kind(), name), metadata_of(kind, name)
+    if isinstance(default, bool):
+        return not default
+    if metadata["among"]:
+        return next(word for word in metadata["among"] if word != default)
     if isinstance(default, str):
         return default + "x"
-    most = next(f for f in dataclasses.fields(kind) if f.name == name).metadata["most"]
+    most = metadata["most"]
     return default / 2 if isinstance(default, float) and default == most else default + 1 if most != 1.0 else 0.5
 
 
@@ -80,6 +88,14 @@ def test_positional_arguments_are_refused() -> None:
         (AssignOptions, {"neighbours": 0}, "option 'neighbours' must be at least 1 and at most 100, not 0"),
         (ScoringOptions, {"sigma": math.nan}, "option 'sigma' must be at least 0.1, not nan"),
         (ScoringOptions, {"threshold": 65}, "option 'threshold' must be at least 0 and at most 64, not 65"),
+        (ScoringOptions, {"inter": 1}, "option 'inter' must be bool, not 1"),
+        (ScoringOptions, {"inter": "true"}, "option 'inter' must be bool, not 'true'"),
+        (
+            ScoringOptions,
+            {"intra": "half"},
+            "option 'intra' must be one of none, count, root-count, root-share, log-share, not 'half'",
+        ),
+        (ScoringOptions, {"intra": None}, "option 'intra' must be str, not None"),
         (VerifyOptions, {"shortlist": -1}, "option 'shortlist' must be at least 0, not -1"),
         (VocabularyOptions, {"words": 0}, "option 'words' must be at least 1 and at most 1000000, not 0"),
     ],
@@ -99,12 +115,28 @@ def test_bounds_belong_to_the_range() -> None:
 @pytest.mark.parametrize("field", FIELDS, ids=lambda f: f"{f[0].stage}.{f[1]}")
 def test_every_numeric_range_is_enforced(field: tuple[type[Options], str]) -> None:
     kind, name = field
-    metadata = next(f for f in dataclasses.fields(kind) if f.name == name).metadata
+    metadata = metadata_of(kind, name)
     for bound, step in ((metadata["least"], -1), (metadata["most"], 1)):
         if bound is not None:
             with pytest.raises(OptionError, match=f"'{name}'"):
                 from_dict(kind, {name: bound + step})
             assert getattr(from_dict(kind, {name: bound}), name) == bound
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda f: f"{f[0].stage}.{f[1]}")
+def test_every_choice_of_words_is_enforced(field: tuple[type[Options], str]) -> None:
+    kind, name = field
+    among = metadata_of(kind, name)["among"] or ()
+    for word in among:
+        assert getattr(from_dict(kind, {name: word}), name) == word
+    for wrong in ("", *(word.upper() for word in among), *(word + " " for word in among)):
+        if among:
+            with pytest.raises(OptionError, match=f"option '{name}' must be one of {', '.join(among)}, not {wrong!r}"):
+                from_dict(kind, {name: wrong})
+
+
+def test_some_options_are_a_choice_of_words() -> None:
+    assert (ScoringOptions, "intra") in [field for field in FIELDS if metadata_of(*field)["among"]]
 
 
 def test_whole_numbers_become_floats() -> None:
@@ -127,6 +159,15 @@ def test_parse_value() -> None:
         parse_value(FeatureOptions, "max_side", "8.5")
     with pytest.raises(OptionError, match="option 'contrast' must be float, not ''"):
         parse_value(FeatureOptions, "contrast", "")
+
+
+def test_parse_value_of_a_choice() -> None:
+    assert parse_value(ScoringOptions, "inter", "true") is True
+    assert parse_value(ScoringOptions, "inter", "false") is False
+    for text in ("True", "1", "yes", ""):
+        with pytest.raises(OptionError, match=f"option 'inter' must be true or false, not '{text}'"):
+            parse_value(ScoringOptions, "inter", text)
+    assert parse_value(ScoringOptions, "intra", "count") == "count"
 
 
 @pytest.mark.parametrize("name", ["maxside", "stage", ""])

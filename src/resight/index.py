@@ -22,9 +22,10 @@ from .features import extract, insist_on_known
 from .options import FeatureOptions, ImageOptions, StoreOptions, from_dict, to_dict
 from .recipes import DEFAULT, Recipe
 from .recipes import recipe as named_recipe
-from .search import question, search
+from .search import Question, question, search, stored_question
 from .store import Entry, Row, Writer, create, index_size, open_snapshot
 from .store.snapshot import VOCABULARY
+from .timing import Stopwatch
 from .types import Features, Region, SearchResult
 from .vocabulary import Assigner, Vocabulary
 
@@ -223,21 +224,55 @@ class Index:
 
     def search(
         self,
-        source: Source,
-        *,
+        *sources: Source,
+        key: str | None = None,
         top: int = 20,
         region: Region | Sequence[float] | None = None,
         recipe: str | Recipe = DEFAULT,
+        min_confidence: float = 0.0,
     ) -> SearchResult:
-        """Pictures that show what the query, or a region of it, shows; best first."""
+        """Pictures that show what the query, or a region of it, shows; best first.
+
+        sources: the query picture; or several pictures of one thing, which then ask together.
+        key: an indexed picture to search with, instead or as well. It is left out of the result. It asks with its
+            stored features, which have one word each, and so finds a little less than its file would.
+        min_confidence: leave out hits that are less likely to show the same thing.
+        """
         if top < 1:
             raise UsageError(f"top must be at least 1, not {top}")
         box = region if region is None or isinstance(region, Region) else Region(*region)
-        name = str(source) if isinstance(source, str | Path) else "the query"
-        features, _ = self._features(source, name=name, region=box)
-        _insist_on_overlap(box, features)
         chosen = named_recipe(recipe) if isinstance(recipe, str) else recipe
-        return search(self._snapshot, [question(self._assigner, features, chosen.assign)], top=top, recipe=chosen)
+        watch, questions = Stopwatch(), []
+        for source in sources:
+            name = str(source) if isinstance(source, str | Path) else "the query"
+            with watch.stage("features"):
+                features, _ = self._features(source, name=name, region=box)
+            _insist_on_overlap(box, features)
+            with watch.stage("words"):
+                questions.append(question(self._assigner, features, chosen.assign))
+        if key is not None:
+            with watch.stage("features"):
+                questions.append(self._stored(key, box))
+        if not questions:
+            raise UsageError("nothing to search with; give a picture or the key of an indexed one")
+        if box and len(questions) > 1:
+            raise UsageError("a region belongs to one picture; search with one, or without the region")
+        found = search(self._snapshot, questions, top=top, recipe=chosen, without=key, watch=watch)
+        sure = tuple(hit for hit in found.hits if (hit.confidence or 0) >= min_confidence)
+        return replace(found, hits=sure)
+
+    def path_of(self, key: str) -> str | None:
+        """The file that the picture with this key was read from, if it came from one."""
+        row = self._snapshot.find(key)
+        return row.path if row else None
+
+    def _stored(self, key: str, region: Region | None) -> Question:
+        located = self._snapshot.locate(key)
+        if located is None:
+            raise UsageError(f"no picture with the key {key!r} is indexed; a key is the path under which one was")
+        asked = stored_question(*located)
+        _insist_on_overlap(region, asked.features)
+        return asked if region is None else asked.only(region.contains(asked.features.xy))
 
     @cached_property
     def _assigner(self) -> Assigner:

@@ -63,7 +63,7 @@ class FeatureOptions(Options):
     # The strongest features by detector response are kept, at most this many.
     max_features: int = option(2000, least=1, most=100_000)
     # Least contrast of a keypoint; lower finds more and weaker ones.
-    contrast: float = option(0.02, least=0.0, most=1.0)
+    contrast: float = option(0.01, least=0.0, most=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +142,8 @@ class ExpandOptions(Options):
 
     # The best this many verified results are asked with again; 0 turns expansion off.
     results: int = option(5, least=0, most=100)
+    # average: the mean of what the query and the results find; union: one query with the features of all.
+    kind: str = option("average", among=("average", "union"))
 
 
 @dataclass(frozen=True, kw_only=True)

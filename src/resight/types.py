@@ -6,7 +6,7 @@ and scales are in pixels of the *full-size, upright* picture (after EXIF orienta
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,11 @@ class Region:
     y: float
     width: float
     height: float
+
+    def grown(self, share: float) -> Region:
+        """Wider by this share of its width on the left and on the right, and likewise in height."""
+        x, y = share * self.width, share * self.height
+        return Region(self.x - x, self.y - y, self.width + 2 * x, self.height + 2 * y)
 
     def contains(self, xy: Float32) -> npt.NDArray[np.bool_]:
         """Which of the points (n, 2) lie inside, borders included."""
@@ -101,9 +106,19 @@ class SearchResult:
     """Hits, best first, and what the query was."""
 
     hits: tuple[Hit, ...]
-    query_features: int  # features used, after the region was applied
-    width: int  # of the query picture
+    query_features: int  # features used, after the region was applied, of all query pictures
+    width: int  # of the (first) query picture
     height: int
+    timings: dict[str, float] = field(default_factory=dict, compare=False)  # seconds for each stage
 
     def __len__(self) -> int:
         return len(self.hits)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; without the matches, which are many, and the timings, which never repeat."""
+        values = {"query_features": self.query_features, "width": self.width, "height": self.height}
+        return {"hits": [_plain(hit) for hit in self.hits], **values}
+
+
+def _plain(hit: Hit) -> dict[str, Any]:
+    return {name: value for name, value in asdict(hit).items() if name != "matches"}

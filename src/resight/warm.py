@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .options import ScoringOptions, VerifyOptions
 from .postings import GEOMETRY, Lists
 from .rerank import Placed, verify
-from .scoring import MEASURES, Part, Query, matches
+from .scoring import MEASURES, Part, Query, distinct, matches
 from .types import Words
 
 
@@ -34,6 +34,7 @@ def warm() -> None:
     for measure in MEASURES.values():
         for weak_geometry in (False, True):
             measure(query, [part], ScoringOptions(weak_geometry=weak_geometry))
+    distinct(words.word, words.signature, 0)
     matches(words, part, np.zeros(1, np.int32), ScoringOptions())
     four = Placed(np.zeros((4, 2), np.float32), np.ones(4, np.float32), np.zeros(4, np.float32))
     verify(four, four, bounds=np.array([0, 4]), sizes=np.ones((1, 2), np.int64), options=VerifyOptions())

@@ -18,7 +18,7 @@ from resight.cli.evaluating import report_writer
 from resight.errors import UsageError
 from resight.evaluation.datasets.dataset import Dataset, Query
 from resight.evaluation.measures import Truth, precision_recall, score
-from resight.evaluation.report import write_report
+from resight.evaluation.report import plots, write_report
 from resight.evaluation.report.plots import interval
 from resight.evaluation.results import Evaluation, Row
 from resight.types import Region
@@ -52,6 +52,7 @@ def evaluate(dataset: Dataset, answers: Mapping[str, Sequence[Sequence[str]]]) -
                 per_query=scores.per_query,
                 rankings=tuple(tuple(ranking) for ranking in rankings),
                 precision_recall=precision_recall(rankings, truths),
+                reliability=np.zeros((0, 2)) if number > 1 else np.array([[0.95, 1.0], [0.05, 0.0]] * 12),
                 query_ms=12.34 * number,
                 bytes_per_image=12345.6 * number,
             )
@@ -135,7 +136,7 @@ def test_every_recipe_and_every_figure_appears(tmp_path: Path, letters: Evaluati
         assert f"{row.bytes_per_image:,.0f}" in text
     for fact in ("7 trees", "1 min 15 s", "300 MiB"):
         assert fact in text
-    assert page.count('<svg class="plot"') == 3
+    assert page.count('<svg class="plot"') == 4
     assert "Summary" not in page
 
 
@@ -260,3 +261,13 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UsageError, match=r"needs matplotlib.*pip install resight\[report\]"):
         report_writer()
+
+
+def test_reliability_by_tenths_of_confidence() -> None:
+    sure = np.array([[0.92, 1.0]] * 9 + [[1.0, 0.0]])
+    half = np.array([[0.5, 1.0]] * 5 + [[0.58, 0.0]] * 5)
+    few = np.array([[0.1, 1.0]] * 9)
+    confidence, right = plots.reliability_bins(np.concatenate([sure, few, half]))
+    assert confidence == pytest.approx([0.54, 0.928])
+    assert right == pytest.approx([0.5, 0.9])
+    assert [len(values) for values in plots.reliability_bins(np.zeros((0, 2)))] == [0, 0]

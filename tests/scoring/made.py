@@ -1,52 +1,77 @@
-"""Small collections for the scoring tests, made of nothing but (word, signature) pairs."""
+"""Small collections for the scoring tests, made of nothing but words, signatures and geometry codes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from resight.options import ScoringOptions
 from resight.postings import GEOMETRY, Lists, build
-from resight.scoring import Part
+from resight.scoring import Part, Query
 from resight.types import Words
 
 Array = npt.NDArray[Any]
+Numbers = Sequence[int] | Array
 
 
-def words(word: Sequence[int] | Array, signature: Sequence[int] | Array | None = None) -> Words:
-    """One feature for each word."""
+def hamming(**options: Any) -> ScoringOptions:
+    """The Hamming measure with these options, and without any weight that they do not ask for."""
+    plain = {"closest_only": False, "intra": "none", "inter": False, "weak_geometry": False, "size_power": 0.0}
+    return ScoringOptions(measure="hamming", **{**plain, **options})
+
+
+def picture(
+    word: Numbers,
+    signature: Numbers | None = None,
+    *,
+    feature: Numbers | None = None,
+    scale: Numbers | int = 0,
+    angle: Numbers | int = 0,
+) -> Query:
+    """The quantised features of a picture, asked for or indexed; one feature for each word unless told otherwise."""
     bits = np.zeros(len(word)) if signature is None else signature
-    return Words(np.arange(len(word), dtype=np.int32), np.asarray(word, np.int32), np.asarray(bits, np.uint64))
+    owner = np.arange(len(word)) if feature is None else np.asarray(feature)
+    codes = np.zeros(int(owner.max(initial=-1)) + 1, GEOMETRY)
+    codes["scale"], codes["angle"] = scale, angle
+    return Query(Words(owner.astype(np.int32), np.asarray(word, np.int32), np.asarray(bits, np.uint64)), codes)
 
 
-def histogram(query: Words, k: int) -> Array:
-    """Dense counts of the query's words."""
+def histogram(shown: Query, k: int) -> Array:
+    """Dense counts of the picture's words."""
     dense = np.zeros(k)
-    for word in query.word:
+    for word in shown.words.word:
         dense[word] += 1
     return dense
 
 
-def lists_of(pictures: Sequence[Words], k: int) -> Lists:
-    return build([(p, np.zeros(len(p), GEOMETRY)) for p in pictures], words=k)
+def lists_of(pictures: Sequence[Query], k: int) -> Lists:
+    return build([(p.words, p.geometry) for p in pictures], words=k)
 
 
-def dense_idf(pictures: Sequence[Words], k: int) -> Array:
+def dense_idf(pictures: Sequence[Query], k: int) -> Array:
     """log n − log n_i (LEARN-14 eq. 2), and log n for a word nobody has; counted in plain Python.
 
     A word in every picture weighs 0 here, which is harder for the measures than what resight.scoring gives it.
     """
-    having = [sum(int(word in p.word) for p in pictures) for word in range(k)]
+    having = [sum(int(word in p.words.word) for p in pictures) for word in range(k)]
     return np.array([np.log(len(pictures)) - np.log(max(n, 1)) for n in having])
 
 
-def part_of(pictures: Sequence[Words], k: int, idf: Array) -> Part:
+def part_of(pictures: Sequence[Query], k: int, idf: Array, alive: Sequence[bool] | Array | None = None) -> Part:
     lists = lists_of(pictures, k)
-    squared = np.array([(histogram(p, k) ** 2).sum() for p in pictures], dtype=np.int64)
-    return Part(read=lambda _: lists, squared=squared, idf=idf.astype(np.float32))
+    return Part(
+        read=lambda _: lists,
+        geometry=lambda postings: lists.geometry[postings],
+        squared=np.array([(histogram(p, k) ** 2).sum() for p in pictures], dtype=np.int64),
+        alive=np.ones(len(pictures), np.bool_) if alive is None else np.asarray(alive, np.bool_),
+        idf=idf.astype(np.float32),
+    )
 
 
 @dataclass
@@ -54,37 +79,48 @@ class Collection:
     """Pictures that share some structure: a few words are common, some occur in bursts, some in no picture."""
 
     k: int
-    pictures: list[Words]
-    query: Words
+    pictures: list[Query]
+    query: Query
+    alive: Array
 
-    @property
+    @cached_property
     def idf(self) -> Array:
         return dense_idf(self.pictures, self.k)
 
     @property
     def part(self) -> Part:
-        return part_of(self.pictures, self.k, self.idf)
+        return part_of(self.pictures, self.k, self.idf, self.alive)
+
+    def parts(self, cuts: Sequence[int]) -> list[Part]:
+        """The pictures between each cut and the next."""
+        return [part_of(self.pictures[a:b], self.k, self.idf, self.alive[a:b]) for a, b in pairwise(cuts)]
 
 
-def random_collection(seed: int, *, k: int = 60, pictures: int = 25, features: int = 40) -> Collection:
+def random_collection(
+    seed: int, *, k: int = 60, pictures: int = 25, features: int = 40, assigned: int = 1, removed: float = 0.0
+) -> Collection:
     """Zipf-like words; signatures near one centre for each word, so that many pairs are within the threshold.
 
     Picture 0 and the query are never empty; word 0 is in every picture that has features; the last word in none.
+    A feature of the query owns about ``assigned`` rows. About a share ``removed`` of the pictures are not alive.
     """
     rng = np.random.default_rng(seed)
     popularity = 1 / np.arange(1, k)
     centres = rng.integers(0, 2**64, k, dtype=np.uint64)
 
-    def one(count: int) -> Words:
+    def one(count: int, assigned: int = 1, *, unknown: bool = False) -> Query:
         drawn = rng.choice(k - 1, count, p=popularity / popularity.sum())
         if count:
             drawn[0] = 0
+        if unknown:
+            drawn[-1] = k - 1
         flips = np.zeros(count, np.uint64)
         for _ in range(14):
             flips ^= np.uint64(1) << rng.integers(0, 64, count).astype(np.uint64)
-        return words(drawn, centres[drawn] ^ flips)
+        feature = np.arange(count) if assigned == 1 else np.sort(rng.integers(0, count // assigned + 1, count))
+        scale, angle = rng.integers(0, 256, (2, int(feature.max(initial=-1)) + 1))
+        return picture(drawn, centres[drawn] ^ flips, feature=feature, scale=scale, angle=angle)
 
-    made = [one(int(rng.integers(0, features)) if i else features) for i in range(pictures)]
-    query = one(features)
-    with_unknown = np.append(query.word, k - 1)
-    return Collection(k, made, words(with_unknown, np.append(query.signature, np.uint64(7))))
+    shown = [one(int(rng.integers(0, features)) if i else features) for i in range(pictures)]
+    query = one(features + 1, assigned, unknown=True)
+    return Collection(k, shown, query, rng.random(pictures) >= removed)

@@ -1,4 +1,4 @@
-"""Every kernel against its plain numpy twin, on random lists."""
+"""Every kernel of kernels.py against its plain numpy twin, on random lists."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resight.options import ScoringOptions
 from resight.postings import Lists
-from resight.scoring import kernels
-from resight.scoring.hamming import match_weights
+from resight.scoring import distinct, kernels
 
 from . import made, twins
 from .made import Collection, random_collection
@@ -34,29 +32,17 @@ def test_popcount_of_known_numbers() -> None:
     numbers = np.array(list(known), np.uint64)
     assert twins.popcount(numbers).tolist() == list(known.values())
     for number, bits in known.items():
-        lists = made.lists_of([made.words([0], [number])], 1)
+        lists = made.lists_of([made.picture([0], [number])], 1)
         found, last, slots = np.zeros((1, 4), np.int64), np.full(1, -1, np.int64), np.zeros(1, np.int32)
-        query, searched = made.words([0], [0]), (lists.offsets, lists.image, lists.signature, slots, 64)
+        query, searched = made.picture([0], [0]).words, (lists.offsets, lists.image, lists.signature, slots, 64)
         assert kernels.collect_hamming(query.feature, query.word, query.signature, *searched, last, found) == 1
         assert found.tolist() == [[0, 0, 0, bits]]
 
 
 @few
-@given(collection=collections, threshold=st.integers(0, 64), sigma=st.floats(1, 64))
-def test_scan_hamming_equals_its_twin(collection: Collection, threshold: int, sigma: float) -> None:
-    lists, query = lists_of(collection), collection.query
-    row_weight = np.random.default_rng(threshold).random(len(query)).astype(np.float32)
-    weights = match_weights(ScoringOptions(sigma=sigma))
-    scores = np.zeros(len(collection.pictures), np.float32)
-    arguments = (query.word, query.signature, row_weight, lists.offsets, lists.image, lists.signature, weights)
-    kernels.scan_hamming(*arguments, threshold, scores)
-    assert scores == pytest.approx(twins.scan_hamming(*arguments, threshold, len(scores)), rel=1e-5, abs=1e-6)
-
-
-@few
 @given(collection=collections, threshold=st.integers(0, 64), seed=st.integers(0, 1000))
 def test_collect_hamming_equals_its_twin(collection: Collection, threshold: int, seed: int) -> None:
-    lists, query = lists_of(collection), collection.query
+    lists, query = lists_of(collection), collection.query.words
     slot_of = np.random.default_rng(seed).integers(-1, 4, len(collection.pictures)).astype(np.int32)
     feature = np.sort(np.random.default_rng(seed).integers(0, len(query) + 1, len(query))).astype(np.int32)
     searched = (lists.offsets, lists.image, lists.signature, slot_of, threshold)
@@ -69,9 +55,30 @@ def test_collect_hamming_equals_its_twin(collection: Collection, threshold: int,
 
 
 @few
+@given(collection=collections, bits=st.integers(0, 40))
+def test_mark_distinct_equals_its_twin(collection: Collection, bits: int) -> None:
+    rows = collection.query.words
+    marked = np.zeros(len(rows), np.bool_)
+    kernels.mark_distinct(np.argsort(rows.word, kind="stable"), rows.word, rows.signature, bits, marked)
+    expected = twins.mark_distinct(rows.word, rows.signature, bits)
+    assert np.array_equal(marked, expected)
+    assert np.array_equal(distinct(rows.word, rows.signature, bits), expected)
+
+
+def test_distinct_rows_by_hand() -> None:
+    # Of word 0, 0b0011 is 2 bits from the first; 0b1111 is 4 from the first and 2 from 0b0011, which was left out.
+    rows = made.picture([0, 1, 0, 0, 1], [0b0000, 0b0000, 0b0011, 0b1111, 0b0000]).words
+    assert distinct(rows.word, rows.signature, 2).tolist() == [True, True, False, True, False]
+    assert distinct(rows.word, rows.signature, 1).tolist() == [True, True, True, True, False]
+    assert distinct(rows.word, rows.signature, 4).tolist() == [True, True, False, False, False]
+    nothing = made.picture([]).words
+    assert distinct(nothing.word, nothing.signature, 2).tolist() == []
+
+
+@few
 @given(collection=collections, seed=st.integers(0, 1000))
 def test_scan_product_equals_its_twin(collection: Collection, seed: int) -> None:
-    lists, word = lists_of(collection), np.unique(collection.query.word)
+    lists, word = lists_of(collection), np.unique(collection.query.words.word)
     value = np.random.default_rng(seed).random(len(word)).astype(np.float32)
     scores = np.zeros(len(collection.pictures), np.float32)
     kernels.scan_product(word, value, lists.offsets, lists.image, scores)
@@ -81,7 +88,8 @@ def test_scan_product_equals_its_twin(collection: Collection, seed: int) -> None
 @few
 @given(collection=collections, seed=st.integers(0, 1000))
 def test_scan_minimum_equals_its_twin(collection: Collection, seed: int) -> None:
-    lists, word, rng = lists_of(collection), np.unique(collection.query.word), np.random.default_rng(seed)
+    lists, rng = lists_of(collection), np.random.default_rng(seed)
+    word = np.unique(collection.query.words.word)
     value, idf = rng.random((2, len(word))).astype(np.float32)
     inverse = rng.random(len(collection.pictures)).astype(np.float32)
     scores = np.zeros(len(collection.pictures), np.float32)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from math import exp, log, sqrt
 from typing import Any
 
@@ -13,17 +12,32 @@ import pytest
 from resight.errors import OptionError
 from resight.options import ScoringOptions
 from resight.postings import count
-from resight.scoring import MEASURES, idf_weights, matches, score
+from resight.scoring import MEASURES, Part, Query, idf_weights, matches, score
 
 from . import made
 from .made import Collection, random_collection
 
 Array = npt.NDArray[Any]
 SEEDS = range(12)
+# Every measure, and the Hamming measure with each kind of weight.
+SYSTEMS = {
+    **{measure: ScoringOptions(measure=measure) for measure in MEASURES},
+    "hamming, plain": made.hamming(),
+    "hamming, closest": made.hamming(closest_only=True, intra="count"),
+    "hamming, intra": made.hamming(intra="root-share"),
+    "hamming, inter": made.hamming(inter=True, intra="root-share"),
+    "hamming, weak geometry": made.hamming(weak_geometry=True),
+    "hamming, all": made.hamming(intra="log-share", inter=True, weak_geometry=True, size_power=0.5),
+}
 
 
-def scores_of(collection: Collection, measure: str, **options: Any) -> Array:
-    return score(collection.query, collection.part, options=ScoringOptions(measure=measure, **options))
+def in_part(query: Query, part: Part, options: ScoringOptions) -> Array:
+    (scores,) = score(query, [part], options=options)
+    return scores
+
+
+def scores_of(collection: Collection, measure: str) -> Array:
+    return in_part(collection.query, collection.part, ScoringOptions(measure=measure))
 
 
 def dense(collection: Collection) -> tuple[Array, Array]:
@@ -70,7 +84,7 @@ def test_cosine_is_equation_1(seed: int) -> None:
 @pytest.mark.parametrize("measure", ["l1", "l2"])
 def test_a_picture_scores_1_with_itself_and_no_other_more(measure: str) -> None:
     collection = random_collection(3)
-    itself = Collection(collection.k, collection.pictures, collection.pictures[0])
+    itself = Collection(collection.k, collection.pictures, collection.pictures[0], collection.alive)
     scores = scores_of(itself, measure)
     assert scores[0] == pytest.approx(1, abs=1e-5)
     assert scores.argmax() == 0
@@ -78,7 +92,7 @@ def test_a_picture_scores_1_with_itself_and_no_other_more(measure: str) -> None:
 
 # --- by hand: three words; pictures {0, 0, 1}, {1, 2} and {}; the query is {0, 1, 1}
 
-PICTURES = [made.words([0, 0, 1]), made.words([1, 2]), made.words([])]
+PICTURES = [made.picture([0, 0, 1]), made.picture([1, 2]), made.picture([])]
 IDF = [log(3), log(3 / 2), log(3)]  # words 0 and 2 are in one picture of three, word 1 in two
 A, B = 1.0986123, 0.4054651  # log 3, log 1.5
 BY_HAND = {
@@ -95,7 +109,7 @@ BY_HAND = {
 @pytest.mark.parametrize("measure", BY_HAND)
 def test_worked_example(measure: str) -> None:
     part = made.part_of(PICTURES, 3, np.array(IDF))
-    scores = score(made.words([0, 1, 1]), part, options=ScoringOptions(measure=measure))
+    scores = in_part(made.picture([0, 1, 1]), part, ScoringOptions(measure=measure))
     assert IDF[:2] == pytest.approx([A, B], abs=1e-6)
     assert scores == pytest.approx(BY_HAND[measure], abs=2e-4)
     assert scores.dtype == np.float32
@@ -103,14 +117,14 @@ def test_worked_example(measure: str) -> None:
 
 def test_worked_hamming_example() -> None:
     # Picture 0 has word 0 with bits 0b0000 and 0b0111, and word 1; picture 1 has word 0 with 25 bits set.
-    pictures = [made.words([0, 0, 1], [0b0000, 0b0111, 0]), made.words([0], [2**25 - 1]), made.words([2], [0])]
+    pictures = [made.picture([0, 0, 1], [0b0000, 0b0111, 0]), made.picture([0], [2**25 - 1]), made.picture([2], [0])]
     part = made.part_of(pictures, 3, np.array([2.0, 3.0, 1.0]))
-    query = made.words([0, 1], [0b0001, 0b11])
+    query = made.picture([0, 1], [0b0001, 0b11])
     # Row 0: distances 1 and 2 in picture 0, 24 in picture 1 (just within); row 1: distance 2 in picture 0.
     first = 4 * exp(-1 / 256) + 4 * exp(-4 / 256) + 9 * exp(-4 / 256)
     expected = [first / sqrt(2**2 + 1**2), 4 * exp(-576 / 256) / 1, 0]
-    assert score(query, part, options=ScoringOptions()) == pytest.approx(expected, rel=1e-6)
-    one_bit_less = score(query, part, options=ScoringOptions(threshold=23))
+    assert in_part(query, part, made.hamming()) == pytest.approx(expected, rel=1e-6)
+    one_bit_less = in_part(query, part, made.hamming(threshold=23))
     assert one_bit_less == pytest.approx([expected[0], 0, 0], rel=1e-6)
 
 
@@ -118,18 +132,19 @@ def test_worked_hamming_example() -> None:
 @pytest.mark.parametrize(("threshold", "sigma"), [(24, 16.0), (0, 16.0), (64, 30.0)])
 def test_hamming_equals_a_double_loop(seed: int, threshold: int, sigma: float) -> None:
     collection = random_collection(seed, k=20, pictures=6, features=25)
-    idf = collection.idf
+    idf, query = collection.idf, collection.query.words
     expected = []
     for picture in collection.pictures:
         total = 0.0
-        for word, bits in zip(collection.query.word, collection.query.signature, strict=True):
-            for other, theirs in zip(picture.word, picture.signature, strict=True):
+        for word, bits in zip(query.word, query.signature, strict=True):
+            for other, theirs in zip(picture.words.word, picture.words.signature, strict=True):
                 h = (int(bits) ^ int(theirs)).bit_count()
                 if word == other and h <= threshold:
                     total += idf[word] ** 2 * exp(-(h**2) / sigma**2)
         norm = sqrt((made.histogram(picture, collection.k) ** 2).sum())
         expected.append(total / norm if norm else 0)
-    assert scores_of(collection, "hamming", threshold=threshold, sigma=sigma) == pytest.approx(expected, rel=1e-4)
+    found = in_part(collection.query, collection.part, made.hamming(threshold=threshold, sigma=sigma))
+    assert found == pytest.approx(expected, rel=1e-4)
     assert threshold == 0 or max(expected) > 0
 
 
@@ -137,16 +152,16 @@ def test_hamming_equals_a_double_loop(seed: int, threshold: int, sigma: float) -
 def test_matches_equal_a_double_loop(seed: int) -> None:
     collection = random_collection(seed, k=12, pictures=6, features=25)
     slot_of = np.array([2, -1, 0, 1, -1, 3], np.int32)
-    part = collection.part
+    part, query = collection.part, collection.query.words
     lists = part.read(None)
     expected: dict[tuple[int, int], list[int]] = {}  # each feature's closest match in each picture
-    for row, (word, bits) in enumerate(zip(collection.query.word, collection.query.signature, strict=True)):
+    for row, (word, bits) in enumerate(zip(query.word, query.signature, strict=True)):
         for posting in range(lists.offsets[word], lists.offsets[word + 1]):
             h = (int(bits) ^ int(lists.signature[posting])).bit_count()
             slot = slot_of[lists.image[posting]]
             if h <= 24 and slot >= 0 and h < expected.get((row, int(slot)), [0, 0, 0, 65])[3]:
                 expected[row, int(slot)] = [int(slot), row, int(posting), h]
-    found = matches(collection.query, part, slot_of, ScoringOptions())
+    found = matches(query, part, slot_of, ScoringOptions())
     assert found.tolist() == list(expected.values())
     assert len(expected) > 20
 
@@ -154,9 +169,9 @@ def test_matches_equal_a_double_loop(seed: int) -> None:
 def test_no_matches_is_an_empty_table() -> None:
     collection = random_collection(0)
     nobody = np.full(len(collection.pictures), -1, np.int32)
-    assert matches(collection.query, collection.part, nobody, ScoringOptions()).shape == (0, 4)
+    assert matches(collection.query.words, collection.part, nobody, ScoringOptions()).shape == (0, 4)
     everybody = np.zeros(len(collection.pictures), np.int32)
-    assert matches(made.words([]), collection.part, everybody, ScoringOptions()).shape == (0, 4)
+    assert matches(made.picture([]).words, collection.part, everybody, ScoringOptions()).shape == (0, 4)
 
 
 # --- edges
@@ -177,50 +192,61 @@ def test_idf_follows_from_the_lists() -> None:
     assert idf_weights(df, n) == pytest.approx(collection.idf - log(n) + log(n + 1), abs=1e-6)
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("options", SYSTEMS.values(), ids=SYSTEMS)
 class TestEdges:
-    def test_query_without_features(self, measure: str) -> None:
+    def test_query_without_features(self, options: ScoringOptions) -> None:
         collection = random_collection(1)
-        scores = score(made.words([]), collection.part, options=ScoringOptions(measure=measure))
-        assert scores.tolist() == [0] * len(collection.pictures)
+        assert in_part(made.picture([]), collection.part, options).tolist() == [0] * len(collection.pictures)
 
-    def test_picture_without_features_scores_0(self, measure: str) -> None:
-        pictures = [made.words([]), made.words([0, 1]), made.words([2])]
+    def test_picture_without_features_scores_0(self, options: ScoringOptions) -> None:
+        pictures = [made.picture([]), made.picture([0, 1]), made.picture([2])]
         part = made.part_of(pictures, 3, made.dense_idf(pictures, 3))
-        scores = score(made.words([0, 1, 2]), part, options=ScoringOptions(measure=measure))
+        scores = in_part(made.picture([0, 1, 2]), part, options)
         assert scores[0] == 0
         assert (scores[1:] > 0).all()
 
-    def test_no_pictures(self, measure: str) -> None:
-        part = made.part_of([], 3, np.zeros(3))
-        assert score(made.words([0, 1]), part, options=ScoringOptions(measure=measure)).shape == (0,)
+    def test_no_pictures(self, options: ScoringOptions) -> None:
+        assert in_part(made.picture([0, 1]), made.part_of([], 3, np.zeros(3)), options).shape == (0,)
 
-    def test_words_that_nobody_has(self, measure: str) -> None:
-        pictures = [made.words([0]), made.words([1])]
+    def test_no_parts(self, options: ScoringOptions) -> None:
+        assert score(made.picture([0, 1]), [], options=options) == []
+
+    def test_words_that_nobody_has(self, options: ScoringOptions) -> None:
+        pictures = [made.picture([0]), made.picture([1])]
         part = made.part_of(pictures, 4, made.dense_idf(pictures, 4))
-        assert score(made.words([2, 3]), part, options=ScoringOptions(measure=measure)).tolist() == [0, 0]
+        assert in_part(made.picture([2, 3]), part, options).tolist() == [0, 0]
 
-    def test_words_that_everybody_has_weigh_nothing(self, measure: str) -> None:
-        pictures = [made.words([0, 0, 1]), made.words([0, 1, 1])]
+    def test_words_that_everybody_has_weigh_nothing(self, options: ScoringOptions) -> None:
+        pictures = [made.picture([0, 0, 1]), made.picture([0, 1, 1])]
         part = made.part_of(pictures, 2, made.dense_idf(pictures, 2))
-        scores = score(made.words([0, 1]), part, options=ScoringOptions(measure=measure))
+        scores = in_part(made.picture([0, 1]), part, options)
         assert scores.tolist() == [0, 0]  # and not NaN, though every norm is 0
 
+    def test_removed_pictures_score_0(self, options: ScoringOptions) -> None:
+        collection = random_collection(2, removed=0.5)
+        assert 0 < collection.alive.sum() < len(collection.alive)
+        scores = in_part(collection.query, collection.part, options)
+        assert not scores[~collection.alive].any()
+        assert scores[collection.alive].any()
+        collection.alive[:] = False
+        assert not in_part(collection.query, collection.part, options).any()
+
+    def test_removed_pictures_count_as_if_they_had_never_been(self, options: ScoringOptions) -> None:
+        collection = random_collection(2, removed=0.5)
+        left = [p for p, alive in zip(collection.pictures, collection.alive, strict=True) if alive]
+        scores = in_part(collection.query, collection.part, options)
+        alone = in_part(collection.query, made.part_of(left, collection.k, collection.idf), options)
+        assert scores[collection.alive].tobytes() == alone.tobytes()
+
     @pytest.mark.parametrize("seed", range(4))
-    def test_parts_give_the_same_bits_as_the_whole(self, measure: str, seed: int) -> None:
-        collection = random_collection(seed, pictures=30)
-        options = ScoringOptions(measure=measure)
-        whole = score(collection.query, collection.part, options=options)
+    def test_parts_give_the_same_bits_as_the_whole(self, options: ScoringOptions, seed: int) -> None:
+        collection = random_collection(seed, pictures=30, assigned=2, removed=0.2)
+        whole = in_part(collection.query, collection.part, options)
         assert np.isfinite(whole).all()
-        for cuts in ([0, 30], [0, 1, 30], [0, 7, 7, 19, 30], list(range(31))):
-            pieces = [
-                score(
-                    collection.query,
-                    made.part_of(collection.pictures[a:b], collection.k, collection.idf),
-                    options=options,
-                )
-                for a, b in pairwise(cuts)
-            ]
+        assert whole.dtype == np.float32
+        for cuts in ([0, 30], [0, 1, 30], [0, 7, 7, 19, 30], range(31)):
+            pieces = score(collection.query, collection.parts(cuts), options=options)
+            assert [len(piece) for piece in pieces] == np.diff(cuts).tolist()
             assert np.concatenate(pieces).tobytes() == whole.tobytes()
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from resight.scoring.voting import COUNT, LOG_SHARE, NONE, ROOT_COUNT, ROOT_SHARE, SIZE_PRIOR, TURN_PRIOR
+
 Array = npt.NDArray[Any]
 
 
@@ -35,20 +37,7 @@ def _close(word: Array, signature: Array, offsets: Array, list_signature: Array,
     return (word[:, None] == word_of[None, :]) & (distance <= threshold), distance
 
 
-def scan_hamming(
-    word: Array,
-    signature: Array,
-    row_weight: Array,
-    offsets: Array,
-    list_image: Array,
-    list_signature: Array,
-    weight_at: Array,
-    threshold: int,
-    pictures: int,
-) -> Array:
-    close, distance = _close(word, signature, offsets, list_signature, threshold)
-    weights = close * row_weight.astype(float)[:, None] * weight_at.astype(float)[distance]
-    return np.bincount(list_image, weights.sum(axis=0), pictures)
+# --- kernels.py
 
 
 def collect_hamming(
@@ -71,6 +60,15 @@ def collect_hamming(
     return np.array(list(closest.values()), np.int64).reshape(-1, 4)
 
 
+def mark_distinct(word: Array, signature: Array, bits: int) -> Array:
+    """Takes rows as they come instead of by word."""
+    near = (word[:, None] == word[None, :]) & (popcount(signature[:, None] ^ signature[None, :]) <= bits)
+    marked = np.zeros(len(word), np.bool_)
+    for row in range(len(word)):
+        marked[row] = not (near[row, :row] & marked[:row]).any()
+    return marked
+
+
 def scan_product(word: Array, value: Array, offsets: Array, list_image: Array, pictures: int) -> Array:
     result: Array = value.astype(float) @ counts(offsets, list_image, pictures)[word]
     return result
@@ -87,4 +85,78 @@ def scan_minimum(
 def weighted_norms(offsets: Array, list_image: Array, idf: Array, power: int, pictures: int) -> Array:
     weighted = counts(offsets, list_image, pictures) * idf.astype(float)[:, None]
     result: Array = (weighted**power).sum(axis=0)
+    return result
+
+
+# --- voting.py
+
+
+def find_matches(
+    word: Array,
+    signature: Array,
+    offsets: Array,
+    list_image: Array,
+    list_signature: Array,
+    alive: Array,
+    weight_at: Array,
+    threshold: int,
+    closest_only: bool,
+    intra: int,
+) -> tuple[Array, Array, Array, Array]:
+    """(image, posting, weight, ends)."""
+    close, distance = _close(word, signature, offsets, list_signature, threshold)
+    close &= alive[list_image]
+    if closest_only:
+        order = np.where(close, distance * len(list_image) + np.arange(len(list_image)), 2**62)
+        first = np.full((len(alive), len(word)), 2**62)
+        np.minimum.at(first, list_image, order.T)
+        close &= order == first[list_image].T
+    weight = close * weight_at.astype(float)[distance]
+    total = np.zeros((len(alive), len(word)))
+    np.add.at(total, list_image, weight.T)
+    share = weight / np.where(close, total[list_image].T, 1)
+    occurrences = np.maximum(counts(offsets, list_image, len(alive))[word][:, list_image], 1)
+    factor = {
+        NONE: np.ones_like(weight),
+        COUNT: 1 / occurrences,
+        ROOT_COUNT: 1 / np.sqrt(occurrences),
+        ROOT_SHARE: np.sqrt(share),
+        LOG_SHARE: np.log(1 + share),
+    }[intra]
+    posting = np.nonzero(close)[1]
+    return list_image[posting], posting, (weight * factor)[close], np.cumsum(close.sum(axis=1))
+
+
+def _rows(ends: Array) -> Array:
+    """The row of each match."""
+    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+
+
+def weigh_rows(weight: Array, ends: Array, row_weight: Array, totals: Array) -> Array:
+    row, value = _rows(ends), weight.astype(float)
+    result: Array = row_weight[row] * value * (np.sqrt(value / totals[row]) if len(totals) else 1)
+    return result
+
+
+def add_votes(image: Array, weight: Array, pictures: int) -> Array:
+    return np.bincount(image, weight.astype(float), pictures)
+
+
+def add_to_bins(
+    image: Array, weight: Array, ends: Array, row_angle: Array, row_scale: Array, geometry: Array, pictures: int
+) -> Array:
+    row = _rows(ends)
+    turn = (geometry["angle"].astype(float) - row_angle[row]) * 360 / 256
+    octaves = (row_scale[row] - geometry["scale"].astype(float)) / 20
+    bins = np.zeros((pictures, 33))
+    np.add.at(bins, (image, np.floor(turn / 22.5 + 0.5).astype(int) % 16), weight)
+    np.add.at(bins, (image, 24 + np.clip(np.floor(octaves / 0.5 + 0.5), -8, 8).astype(int)), weight)
+    return bins
+
+
+def agreeing_votes(bins: Array) -> Array:
+    turns, sizes = bins[:, :16].astype(float), np.pad(bins[:, 16:].astype(float), ((0, 0), (1, 1)))
+    turns = np.roll(turns, 1, axis=1) + turns + np.roll(turns, -1, axis=1)
+    sizes = sizes[:, :-2] + sizes[:, 1:-1] + sizes[:, 2:]
+    result: Array = np.minimum((TURN_PRIOR * turns).max(axis=1), (SIZE_PRIOR * sizes).max(axis=1))
     return result

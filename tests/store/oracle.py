@@ -1,4 +1,4 @@
-"""The four measures once more, from dictionaries and the formulas alone: slow, and sharing no code with resight."""
+"""All measures once more, from dictionaries and the formulas alone: slow, and sharing no code with resight."""
 
 from __future__ import annotations
 
@@ -6,32 +6,40 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
+from resight.scoring import Query
 from resight.store import Entry
 from resight.types import Words
+
+from ..scoring.reference import hamming_scores
+from .support import RECIPES_ASKED, WORDS, asked
 
 
 def scores(entries: Mapping[str, Entry], query: Words, measure: str) -> dict[str, float]:
     """The score of every picture that has one above 0."""
+    if measure not in ("l1", "l2", "cosine"):
+        return _hamming(entries, query, measure)
     counts = {key: Counter(e.words.word.tolist()) for key, e in entries.items()}
-    asked = Counter(query.word.tolist())
-    df = Counter(word for count in counts.values() for word in count)
-    idf = {word: math.log((len(entries) + 1) / max(df[word], 1)) for word in {*df, *asked}}
+    wanted = Counter(query.word.tolist())
+    idf = _idf(entries)
     found = {}
     for key, count in counts.items():
         if measure == "l1":
-            value = _minimum(_weigh(asked, idf), _weigh(count, idf))
+            value = _minimum(_weigh(wanted, idf), _weigh(count, idf))
         elif measure == "l2":
-            value = _dot(_weigh(asked, idf), _weigh(count, idf))
-        elif measure == "cosine":
-            value = sum(idf[w] ** 2 * asked[w] * count[w] for w in asked) / (_length(asked) * _length(count) or 1)
+            value = _dot(_weigh(wanted, idf), _weigh(count, idf))
         else:
-            value = _hamming(query, entries[key].words, idf) / (_length(count) or 1)
+            value = sum(idf[w] ** 2 * wanted[w] * count[w] for w in wanted) / (_length(wanted) * _length(count) or 1)
         if value > 0:
             found[key] = value
     return found
 
 
-def _weigh(counts: Mapping[int, int], idf: Mapping[int, float]) -> dict[int, float]:
+def _idf(entries: Mapping[str, Entry]) -> list[float]:
+    df = Counter(word for entry in entries.values() for word in set(entry.words.word.tolist()))
+    return [math.log((len(entries) + 1) / max(df[word], 1)) for word in range(WORDS)]
+
+
+def _weigh(counts: Mapping[int, int], idf: list[float]) -> dict[int, float]:
     return {word: count * idf[word] for word, count in counts.items()}
 
 
@@ -48,11 +56,13 @@ def _minimum(a: Mapping[int, float], b: Mapping[int, float]) -> float:
     return sum(min(a[w] / of_a, b[w] / of_b) for w in a if w in b) if of_a and of_b else 0.0
 
 
-def _hamming(query: Words, picture: Words, idf: Mapping[int, float]) -> float:
-    total = 0.0
-    for word, signature in zip(query.word.tolist(), query.signature.tolist(), strict=True):
-        for other, theirs in zip(picture.word.tolist(), picture.signature.tolist(), strict=True):
-            bits = (signature ^ theirs).bit_count()
-            if word == other and bits <= 24:
-                total += idf[word] ** 2 * math.exp(-(bits**2) / 16**2)
-    return total
+def _hamming(entries: Mapping[str, Entry], query: Words, measure: str) -> dict[str, float]:
+    pictures = [Query(entry.words, entry.geometry) for entry in entries.values()]
+    found = hamming_scores(
+        asked(query),
+        pictures,
+        alive=[True] * len(pictures),
+        idf=_idf(entries),
+        options=RECIPES_ASKED[measure].scoring,
+    )
+    return {key: value for key, value in zip(entries, found, strict=True) if value > 0}

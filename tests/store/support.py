@@ -16,7 +16,7 @@ import numpy.typing as npt
 from resight.options import ScoringOptions, StoreOptions
 from resight.postings import GEOMETRY
 from resight.recipes import RECIPES, Recipe
-from resight.scoring import MEASURES
+from resight.scoring import MEASURES, Query, score
 from resight.search import shortlist
 from resight.store import Disk, Entry, Snapshot, Writer, create, open_snapshot
 from resight.store import manifest as manifests
@@ -27,9 +27,15 @@ from resight.vocabulary import Vocabulary
 WORDS = 12
 SETTINGS = {"features": {"detector": "none"}}
 NEVER_MERGE = StoreOptions(merge_factor=1000)
+# One recipe for each measure, Hamming matches being weighed by their distance alone; and one with all other weights.
 RECIPE_OF: dict[str, Recipe] = {
-    measure: replace(RECIPES["hamming"], scoring=ScoringOptions(measure=measure)) for measure in MEASURES
+    measure: replace(
+        RECIPES["hamming"], scoring=ScoringOptions(measure=measure, intra="none", inter=False, weak_geometry=False)
+    )
+    for measure in MEASURES
 }
+EVERY_WEIGHT = ScoringOptions(intra="root-share", inter=True, weak_geometry=True, size_power=0.5)
+RECIPES_ASKED = {**RECIPE_OF, "every weight": replace(RECIPES["hamming"], scoring=EVERY_WEIGHT)}
 Ranking = list[tuple[str, float]]
 
 
@@ -84,6 +90,12 @@ def entry(key: str, seed: int = 0, *, features: int | None = None, metadata: dic
 
 
 QUERIES = (words("query", 20), words(3, 7))  # the second is the picture of seed 3 itself
+
+
+def asked(query: Words) -> Query:
+    """The query with geometry that only the number of its features decides."""
+    features = int(query.feature.max(initial=-1)) + 1
+    return Query(query, noise("query geometry", features * GEOMETRY.itemsize).view(GEOMETRY))
 
 
 def build(
@@ -182,14 +194,15 @@ def contents(snapshot: Snapshot) -> dict[str, Stored]:
 
 def ranking(snapshot: Snapshot, measure: str, query: Words) -> Ranking:
     """All pictures that score, best first."""
-    return [(c.row.key, c.score) for c in shortlist(snapshot, query, 1000, RECIPE_OF[measure])]
+    scores = score(asked(query), snapshot.parts, options=RECIPES_ASKED[measure].scoring)
+    return [(c.row.key, c.score) for c in shortlist(snapshot, scores, 1000)]
 
 
 def rankings(snapshot: Snapshot, queries: Sequence[Words] = QUERIES) -> dict[tuple[str, int], Ranking]:
     """The answers of every measure to every query, to the last bit."""
     return {
         (measure, number): ranking(snapshot, measure, query)
-        for measure in RECIPE_OF
+        for measure in RECIPES_ASKED
         for number, query in enumerate(queries)
     }
 

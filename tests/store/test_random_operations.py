@@ -17,7 +17,7 @@ from resight.options import StoreOptions
 from resight.store import Entry, Writer, check, open_snapshot
 
 from . import oracle
-from .support import QUERIES, RECIPE_OF, QuickDisk, build, change, entry, leftovers, rankings, state, state_of
+from .support import QUERIES, RECIPES_ASKED, QuickDisk, build, change, entry, leftovers, rankings, state, state_of
 
 KEYS = st.sampled_from(["a", "b", "c", "d", "e", "f", "ä", "\udcff"])
 SEEDS = st.integers(0, 6)  # few, so that ties are common; seed 4 is given no features
@@ -106,7 +106,7 @@ def test_scores_are_those_of_the_formulas(tmp_path: Path) -> None:
     with open_snapshot(tmp_path / "index") as snapshot:
         assert len(snapshot.segments) == 3
         found = rankings(snapshot)
-    assert {measure for measure, _ in found} == set(RECIPE_OF)
+    assert {measure for measure, _ in found} == set(RECIPES_ASKED)
     for (measure, number), ranking in found.items():
         right = oracle.scores(entries, QUERIES[number], measure)
         assert len(right) > 3

@@ -53,7 +53,7 @@ def experiment(
             )
         else:
             for e in EXPERIMENTS.values():
-                typer.echo(f"{e.name:<16} {e.question} ({e.paper} {e.table})")
+                typer.echo(f"{e.name:<18} {e.question} ({e.paper} {e.table})")
         return 0
     outcome = run(
         named(name),
@@ -84,7 +84,7 @@ def show(outcome: Outcome) -> None:
     titles, rows = outcome.table()
     table = Table(box=None, pad_edge=False)
     for title in titles:
-        table.add_column(title, justify="right" if title.startswith("ours") else "left")
+        table.add_column(title, justify="right" if title.startswith("ours") else "left", no_wrap=not title)
     for cells in rows:
         table.add_row(*cells)
     Console(width=160).print(table)

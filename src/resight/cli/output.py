@@ -41,15 +41,16 @@ def show_result(query: str, result: SearchResult, recipe: Recipe) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    sure = found(result, recipe)
-    weak = f", {len(result) - sure} weak candidates" if sure < len(result) else ""
-    typer.echo(f"{printable(query)}: {sure} found{weak} ({result.query_features} features)")
+    confirmed = found(result, recipe)
+    weak = f", {len(result) - confirmed} weak candidates" if confirmed < len(result) else ""
+    typer.echo(f"{printable(query)}: {confirmed} found{weak} ({result.query_features} features)")
     if not result.hits:
         return
     table = Table(box=None, pad_edge=False)
     for title, side in (
         ("rank", "right"),
         ("score", "right"),
+        ("sure", "right"),
         ("inliers", "right"),
         ("where (x,y,w,h)", "left"),
         ("picture", "left"),
@@ -57,8 +58,15 @@ def show_result(query: str, result: SearchResult, recipe: Recipe) -> None:
         table.add_column(title, justify=side, overflow="fold")  # type: ignore[arg-type]
     for rank, hit in enumerate(result.hits, 1):
         inliers = "" if hit.inliers is None else str(hit.inliers)
-        table.add_row(str(rank), f"{hit.score:.3f}", inliers, where(hit), Text(printable(short(hit.key))))
+        sure = "" if hit.confidence is None else f"{hit.confidence:.0%}"
+        table.add_row(str(rank), f"{hit.score:.3f}", sure, inliers, where(hit), Text(printable(short(hit.key))))
     Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+def show_timings(result: SearchResult) -> None:
+    """How long each stage took, on stderr."""
+    stages = ", ".join(f"{stage} {1000 * seconds:.1f}" for stage, seconds in result.timings.items())
+    typer.echo(f"milliseconds: {stages}; in all {1000 * sum(result.timings.values()):.1f}", err=True)
 
 
 def where(hit: Hit) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,18 +11,36 @@ from ..errors import ImageError, UsageError
 from ..recipes import DEFAULT, RECIPES
 from .app import AsJson, Set, command
 from .arguments import chosen_recipe, parse_region, split_index
-from .output import found, patience, printable, say_json, show_result
+from .output import found, patience, printable, say_json, show_result, show_timings
+
+if TYPE_CHECKING:
+    from ..index import Index
+    from ..types import SearchResult
+
+DRAWN = 5  # results that --draw shows
 
 
 @command
 def search(
     queries: Annotated[
-        list[Path], typer.Argument(metavar="[INDEX] QUERY...", help="Query pictures; first, optionally, the index.")
-    ],
+        list[Path] | None,
+        typer.Argument(metavar="[INDEX] QUERY...", help="Query pictures; first, optionally, the index."),
+    ] = None,
     top: Annotated[int, typer.Option(min=1, help="Results for each query.")] = 20,
     region: Annotated[
         str | None, typer.Option(metavar="X,Y,W,H", help="Search with this part of the query, in pixels.")
     ] = None,
+    key: Annotated[str | None, typer.Option(help="Search with the indexed picture that has this key.")] = None,
+    together: Annotated[
+        bool, typer.Option("--together", help="All query pictures show one thing: search for it once.")
+    ] = False,
+    min_confidence: Annotated[
+        float, typer.Option(min=0, max=1, help="Leave out results that are less likely to show the same thing.")
+    ] = 0.0,
+    draw: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw query, best results and their matches: a .png or .jpg.")
+    ] = None,
+    timings: Annotated[bool, typer.Option("--timings", help="Also say how long each stage took.")] = False,
     recipe: Annotated[str, typer.Option(help=f"How to search: {', '.join(RECIPES)}.")] = DEFAULT,
     settings: Set = None,
     as_json: AsJson = False,
@@ -32,29 +49,55 @@ def search(
     from ..index import Index
     from ..warm import warm
 
-    place, pictures = split_index([str(q) for q in queries])
-    if not pictures:
-        raise UsageError("give at least one query picture: resight search [INDEX] QUERY…")
+    place, pictures = split_index([str(q) for q in queries or []])
+    groups = _groups(pictures, key, together)
+    if draw and (len(groups) > 1 or len(groups[0]) > 1):
+        raise UsageError("--draw shows one query picture and its results; search with one")
     box, chosen = parse_region(region), chosen_recipe(recipe, settings)
     results: list[dict[str, Any]] = []
     complete = True
     with Index.open(place) as target:
         with patience("compiling the search kernels for this machine, this once …"):
             warm()
-        for query in pictures:
+        for group in groups:
+            name = ", ".join(group) or str(key)
             try:
-                result = target.search(Path(query), top=top, region=box, recipe=chosen)
+                result = target.search(
+                    *map(Path, group), key=key, top=top, region=box, recipe=chosen, min_confidence=min_confidence
+                )
             except (ImageError, UsageError) as error:
-                if len(pictures) == 1:
+                if len(groups) == 1:
                     raise
-                results.append({"query": query, "error": str(error)})
+                results.append({"query": name, "error": str(error)})
                 typer.echo(f"error: {printable(str(error))}", err=True)
                 complete = False
                 continue
             complete &= found(result, chosen) > 0
-            results.append({"query": query, **asdict(result)})
+            results.append({"query": name, **result.as_dict(), **({"timings": result.timings} if timings else {})})
             if not as_json:
-                show_result(query, result, chosen)
+                show_result(name, result, chosen)
+                if timings:
+                    show_timings(result)
+            if draw:
+                _draw(target, group, key, result, draw)
     if as_json:
         say_json({"index": str(place), "results": results})
     return 0 if complete else 1
+
+
+def _groups(pictures: list[str], key: str | None, together: bool) -> list[list[str]]:
+    """The pictures of each search."""
+    if not pictures and key is None:
+        raise UsageError("give at least one query picture: resight search [INDEX] QUERY…, or --key KEY")
+    return [pictures] if together or key is not None else [[picture] for picture in pictures]
+
+
+def _draw(target: Index, group: list[str], key: str | None, result: SearchResult, out: Path) -> None:
+    from ..draw import draw_matches
+
+    query = group[0] if group else target.path_of(str(key))
+    if query is None:
+        raise UsageError(f"the picture {key!r} was not indexed from a file, so it cannot be drawn; leave --draw out")
+    shown = [hit for hit in result.hits if hit.inliers] or result.hits
+    draw_matches(Path(query), [(hit, Path(hit.path or hit.key)) for hit in shown[:DRAWN]], out)
+    typer.echo(f"drawn: {printable(str(out))}", err=True)

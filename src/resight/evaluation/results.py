@@ -18,6 +18,7 @@ class Row:
     per_query: dict[str, Float64]  # measure → one value per query, in the dataset's order
     rankings: tuple[tuple[str, ...], ...]  # keys, best first, one ranking per query
     precision_recall: Float64  # mean precision at measures.LEVELS
+    reliability: Float64  # (n, 2) confidence of first results and whether they are right; empty without confidence
     query_ms: float  # mean time per query: assignment, scoring, verification; not the extraction of its features
     bytes_per_image: float  # of the index, without its vocabulary
 

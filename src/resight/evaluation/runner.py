@@ -6,9 +6,11 @@ import resource
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
+
+import numpy as np
 
 from ..analyse import make_entry
 from ..engine import run
@@ -17,6 +19,7 @@ from ..options import AssignOptions, FeatureOptions, fingerprint, to_dict
 from ..recipes import Recipe
 from ..search import Question, question, search
 from ..store import Snapshot, Writer, create, index_size, open_snapshot, read_manifest
+from ..types import Float64, Int32
 from ..vocabulary import Assigner, Vocabulary
 from ..vocabulary.nearest import ASSIGNMENT
 from ..warm import warm
@@ -28,6 +31,7 @@ from .results import Evaluation, Row
 
 T = TypeVar("T")
 COMMIT_EVERY = 500
+JUDGED = 20  # first results whose confidence is compared with the truth
 
 
 class Progress(Protocol):
@@ -39,6 +43,15 @@ class Progress(Protocol):
 def silent(items: Iterable[T], *, total: int, text: str) -> Iterator[T]:
     """Shows nothing."""
     yield from items
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A dataset ready to be asked."""
+
+    index: Path
+    queries: list[Path | None]  # files with their features, in the dataset's order; None for an unreadable picture
+    skipped: list[str]  # pictures that could not be read, with the reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +72,9 @@ class Runner:
         rows: dict[str, Row] = {}
         skipped: list[str] = []
         for features, some in by_features.items():
-            pictures, queries = self._extract(dataset, features)
-            skipped += [e.problem for e in (*pictures.values(), *queries.values()) if e.problem]
-            index = self._index(dataset, features, pictures)
-            rows |= self._ask(dataset, some, index, [queries[query.name].file for query in dataset.queries])
+            prepared = self.prepare(dataset, features)
+            skipped += prepared.skipped
+            rows |= self._ask(dataset, some, prepared.index, prepared.queries)
         return Evaluation(
             dataset=dataset,
             rows=tuple(rows[name] for name in recipes),
@@ -70,6 +82,15 @@ class Runner:
             skipped=tuple(dict.fromkeys(skipped)),
             seconds=time.perf_counter() - started,
             peak_memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        )
+
+    def prepare(self, dataset: Dataset, features: FeatureOptions) -> Prepared:
+        """The dataset indexed, and the features of its queries extracted, unless they are in the cache."""
+        pictures, queries = self._extract(dataset, features)
+        return Prepared(
+            index=self._index(dataset, features, pictures),
+            queries=[queries[query.name].file for query in dataset.queries],
+            skipped=[e.problem for e in (*pictures.values(), *queries.values()) if e.problem],
         )
 
     def _extract(self, dataset: Dataset, features: FeatureOptions) -> tuple[dict[str, Extracted], dict[str, Extracted]]:
@@ -112,17 +133,18 @@ class Runner:
         self, dataset: Dataset, recipes: Mapping[str, Recipe], index: Path, files: Sequence[Path | None]
     ) -> dict[str, Row]:
         """Every query with every recipe, in several processes."""
-        plan = AskerPlan(index, dict(recipes))
+        keys = tuple(key for key, _ in dataset.images)
+        plan = AskerPlan(index, dict(recipes), keys)
         found = run(plan, files, processes=self.processes, on_crash=_crashed)
         answers = list(self.progress(found, total=len(files), text=f"{dataset.name}: queries"))
         truths = [query.truth for query in dataset.queries]
         names = measures_of(dataset)
         asked = [query.key for query in dataset.queries]
-        all_asked = sorted(asked) == sorted(key for key, _ in dataset.images)
+        all_asked = sorted(asked) == sorted(keys)
         manifest = read_manifest(index)
         rows = {}
         for recipe in recipes:
-            rankings = tuple(answer[recipe].ranking for answer in answers)
+            rankings = tuple(tuple(keys[i] for i in answer[recipe].ranking) for answer in answers)
             scores = score(rankings, truths, names, database=len(dataset.images))
             evenness = diagnose(asked, rankings) if all_asked else {}
             rows[recipe] = Row(
@@ -131,6 +153,7 @@ class Runner:
                 per_query=scores.per_query,
                 rankings=rankings,
                 precision_recall=precision_recall(rankings, truths),
+                reliability=_reliability(dataset, rankings, [answer[recipe].confidence for answer in answers]),
                 query_ms=1000 * sum(answer[recipe].seconds for answer in answers) / len(answers),
                 bytes_per_image=(index_size(manifest) - manifest.vocabulary.size) / len(dataset.images),
             )
@@ -141,7 +164,8 @@ class Runner:
 class Answer:
     """What one recipe found for one query."""
 
-    ranking: tuple[str, ...] = ()
+    ranking: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))  # numbers of the dataset's pictures
+    confidence: tuple[float, ...] = ()  # of the first JUDGED, if the recipe gives any
     seconds: float = 0.0  # for assignment, scoring and verification
 
 
@@ -151,11 +175,13 @@ class AskerPlan:
 
     index: Path
     recipes: dict[str, Recipe]
+    keys: tuple[str, ...]  # of the dataset's pictures
 
     def __call__(self) -> Asker:
         snapshot = open_snapshot(self.index)
         warm()
-        return Asker(snapshot, Assigner(snapshot.vocabulary), self.recipes)
+        numbers = {key: i for i, key in enumerate(self.keys)}
+        return Asker(snapshot, Assigner(snapshot.vocabulary), self.recipes, numbers)
 
 
 @dataclass(frozen=True)
@@ -165,6 +191,7 @@ class Asker:
     snapshot: Snapshot
     assigner: Assigner
     recipes: dict[str, Recipe]
+    numbers: dict[str, int]  # of the pictures, by key
 
     def __call__(self, file: Path | None) -> dict[str, Answer]:
         if file is None:  # an unreadable query finds nothing; it is listed as skipped
@@ -181,8 +208,23 @@ class Asker:
             start = time.perf_counter()
             result = search(self.snapshot, [query], top=self.snapshot.pictures, recipe=recipe)
             seconds += time.perf_counter() - start
-            answers[name] = Answer(tuple(hit.key for hit in result.hits), seconds)
+            ranking = np.array([self.numbers[hit.key] for hit in result.hits], np.int32)
+            sure = tuple(hit.confidence for hit in result.hits[:JUDGED] if hit.confidence is not None)
+            answers[name] = Answer(ranking, sure, seconds)
         return answers
+
+
+def _reliability(
+    dataset: Dataset, rankings: Sequence[Sequence[str]], confidences: Sequence[Sequence[float]]
+) -> Float64:
+    """(confidence, 1 if right else 0) of the first results of all queries; the query itself and junk do not count."""
+    pairs = [
+        (confidence, float(key in query.truth.relevant))
+        for query, ranking, found in zip(dataset.queries, rankings, confidences, strict=True)
+        for key, confidence in zip(ranking, found, strict=False)
+        if key != query.key and key not in query.truth.junk
+    ]
+    return np.array(pairs, np.float64).reshape(-1, 2)
 
 
 def measures_of(dataset: Dataset) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ..errors import OptionError
 from ..options import ScoringOptions
 from ..types import Float32, Words
-from .hamming import hamming_score, matches
+from .hamming import distinct, hamming_score, matches
 from .histogram import cosine, idf_weights, l1, l2
 from .part import Part, Query
 from .top import best
@@ -37,4 +37,4 @@ def score(query: Query, parts: Sequence[Part], *, options: ScoringOptions) -> li
     return [scores * part.alive for scores, part in zip(measure(query, parts, options), parts, strict=True)]
 
 
-__all__ = ["MEASURES", "Part", "Query", "best", "idf_weights", "matches", "score"]
+__all__ = ["MEASURES", "Part", "Query", "best", "distinct", "idf_weights", "matches", "score"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from ..options import ScoringOptions
 from ..postings import SCALE_STEPS_PER_OCTAVE
-from ..types import Float32, Int32, Int64, UInt32, Words
+from ..types import Float32, Int32, Int64, UInt32, UInt64, Words
 from . import kernels, voting
 from .part import Part, Query
 
@@ -135,3 +136,10 @@ def matches(query: Words, part: Part, slot_of: Int32, options: ScoringOptions) -
         if count <= len(found):
             return found[:count]
         found = np.zeros((count, 4), np.int64)
+
+
+def distinct(word: Int32, signature: UInt64, bits: int) -> npt.NDArray[np.bool_]:
+    """Which rows differ by more than ``bits`` from every such row of their word before them."""
+    marked = np.zeros(len(word), np.bool_)
+    kernels.mark_distinct(np.argsort(word, kind="stable"), word, signature, bits, marked)
+    return marked

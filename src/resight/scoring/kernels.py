@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numba import types
 from numba.extending import intrinsic
 
@@ -67,6 +68,22 @@ def collect_hamming(
                 if closer and at < len(matches):
                     matches[at, 0], matches[at, 1], matches[at, 2], matches[at, 3] = slot, row, posting, distance
     return found
+
+
+@kernel
+def mark_distinct(order: Int64, word: Int32, signature: UInt64, bits: int, marked: npt.NDArray[np.bool_]) -> None:
+    """Mark rows that differ by more than ``bits`` from all marked rows of their word before them; ``order`` by word."""
+    limit, start = np.uint64(bits), 0
+    for i in range(len(order)):
+        row = order[i]
+        if word[row] != word[order[start]]:
+            start = i
+        marked[row] = True
+        for j in range(start, i):
+            other = order[j]
+            if marked[other] and popcount(signature[row] ^ signature[other]) <= limit:
+                marked[row] = False
+                break
 
 
 @kernel

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from ...errors import UsageError
+from .burst_components import BURST_COMPONENTS
+from .burst_distractors import BURST_DISTRACTORS
+from .burst_functions import BURST_FUNCTIONS
 from .clustering_set import CLUSTERING_SET
 from .descriptors import DESCRIPTORS
-from .experiment import Experiment, Learnt, Published, Trial
+from .experiment import READY, Experiment, Learnt, Published, Trial
 from .norm import NORM
 from .outcome import Outcome
 from .run import run
 from .vocabulary_size import VOCABULARY_SIZE
 
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for experiment in (VOCABULARY_SIZE, CLUSTERING_SET, NORM, DESCRIPTORS)
+    experiment.name: experiment
+    for experiment in (
+        VOCABULARY_SIZE,
+        CLUSTERING_SET,
+        NORM,
+        DESCRIPTORS,
+        BURST_FUNCTIONS,
+        BURST_COMPONENTS,
+        BURST_DISTRACTORS,
+    )
 }
 
 
@@ -23,4 +35,4 @@ def named(name: str) -> Experiment:
     return EXPERIMENTS[name]
 
 
-__all__ = ["EXPERIMENTS", "Experiment", "Learnt", "Outcome", "Published", "Trial", "named", "run"]
+__all__ = ["EXPERIMENTS", "READY", "Experiment", "Learnt", "Outcome", "Published", "Trial", "named", "run"]

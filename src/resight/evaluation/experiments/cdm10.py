@@ -6,16 +6,16 @@ CDM-07 prints tables I (in part) and II first; its table 1 gives EER, a quarter 
 
 from __future__ import annotations
 
-from .experiment import MOST_SAMPLED, SAMPLED_PER_WORD, Published
+from .experiment import MOST_SAMPLED, OUR_FEATURES, OUR_IDF, SAMPLED_PER_WORD, Published
 
 CONDITIONS = (
     "Hessian-Affine regions with SIFT, 2269 per picture on average; N-S: 10200 pictures, Lola: 164 frames; "
     "k-means on about 1 million descriptors of Corel or of N-S, or on all of Lola"
 )
 DIFFERENCES = (
-    "DoG keypoints with RootSIFT instead of Hessian-Affine regions with SIFT",
+    OUR_FEATURES,
     f"k-means on {SAMPLED_PER_WORD} descriptors for each word and at most {MOST_SAMPLED}, instead of about 1 million",
-    "idf is log((n + 1) / n_i), instead of log(n / n_i)",
+    OUR_IDF,
 )
 INDEPENDENT_SET = "the distractors, instead of Corel, are the independent set"
 

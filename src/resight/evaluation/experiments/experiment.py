@@ -12,6 +12,10 @@ from ...recipes import Recipe
 SAMPLED_PER_WORD = 40
 MOST_SAMPLED = 400_000
 
+# How resight differs from papers of several experiments.
+OUR_FEATURES = "DoG keypoints with RootSIFT instead of Hessian-Affine regions with SIFT"
+OUR_IDF = "idf is log((n + 1) / n_i), instead of log(n / n_i)"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
@@ -30,15 +34,18 @@ class Published:
 
 @dataclass(frozen=True, kw_only=True)
 class Learnt:
-    """A vocabulary that is learnt for the experiment."""
+    """A vocabulary that is learnt for the experiment, or was learnt before: the ready one."""
 
     words: int
-    on: Literal["distractors", "itself"]  # an independent set, or the pictures that are searched
+    on: Literal["distractors", "itself", "ready"]  # an independent set, the pictures that are searched, or READY
     features: FeatureOptions = field(default_factory=FeatureOptions)  # of the training pictures
 
     @property
     def options(self) -> VocabularyOptions:
         return VocabularyOptions(words=self.words, sample=min(SAMPLED_PER_WORD * self.words, MOST_SAMPLED))
+
+
+READY = Learnt(words=16_384, on="ready")  # the vocabulary in the wheel: nothing is to be learnt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +71,7 @@ class Experiment:
     differences: tuple[str, ...]  # of ours, whatever the data; the numbers of pictures are added when it is run
     datasets: tuple[str, ...]  # of ``run.FOLDERS``
     rows: tuple[Trial, ...]
+    distractors: tuple[int, ...] = (0,)  # for each number the datasets are searched with so many of them added
 
     def published_kinds(self) -> list[tuple[str, str, str]]:
         """(paper, dataset, measure) of all published figures, each once: the paper's columns of the table."""

@@ -18,7 +18,7 @@ class Outcome:
 
     experiment: Experiment
     datasets: tuple[Dataset, ...]
-    trained_on: dict[str, int]  # training set → number of pictures
+    trained_on: tuple[str, ...]  # the vocabularies' training sets, with their numbers of pictures
     figures: dict[str, dict[str, dict[str, float]]]  # row's label → dataset → measure → mean over queries
     notes: tuple[str, ...]  # what could not be done, and why
     skipped: tuple[str, ...]  # pictures that could not be read, with the reason
@@ -27,7 +27,7 @@ class Outcome:
     def differences(self) -> list[str]:
         """Why ours are not the paper's figures, beginning with the data."""
         searched = ", ".join(f"{d.name} {len(d.images)} pictures, {len(d.queries)} queries" for d in self.datasets)
-        trained = ", ".join(f"{name} ({count} pictures)" for name, count in self.trained_on.items())
+        trained = ", ".join(self.trained_on) or "nothing"
         return [f"searched: {searched}", f"vocabularies learnt on: {trained}", *self.experiment.differences]
 
     def columns(self) -> list[tuple[Dataset, str]]:
@@ -41,7 +41,11 @@ class Outcome:
         columns = self.columns()
         titles = ["", *(f"{p}: {d} {m}" for p, d, m in kinds), *(f"ours: {d.name} {m}" for d, m in columns)]
         return titles, [
-            [row.label, *(_printed(row, kind) for kind in kinds), *(self._measured(row, d, m) for d, m in columns)]
+            [
+                row.label,
+                *(self._printed(row, kind) for kind in kinds),
+                *(self._measured(row, d, m) for d, m in columns),
+            ]
             for row in self.experiment.rows
         ]
 
@@ -57,7 +61,7 @@ class Outcome:
             "differences": self.differences(),
             "caution": CAUTION,
             "datasets": {d.name: {"images": len(d.images), "queries": len(d.queries)} for d in self.datasets},
-            "trained_on": self.trained_on,
+            "trained_on": list(self.trained_on),
             "rows": [
                 {
                     "label": row.label,
@@ -73,19 +77,18 @@ class Outcome:
             "seconds": round(self.seconds, 1),
         }
 
+    def _printed(self, row: Trial, kind: tuple[str, str, str]) -> str:
+        """The paper's figure, with its place; a dash where there is none."""
+        return "; ".join(self._cited(p) for p in row.published if (p.paper, p.dataset, p.measure) == kind) or "–"
+
+    def _cited(self, published: Published) -> str:
+        place = published.place.removeprefix(f"{self.experiment.table} ")  # the title names it
+        note = f", {published.note}" if published.note else ""
+        return f"{_number(published.measure, published.value)} ({place}{note})"
+
     def _measured(self, row: Trial, dataset: Dataset, measure: str) -> str:
         found = self.figures[row.label].get(dataset.name)
         return _number(measure, found[measure]) if found else "–"
-
-
-def _printed(row: Trial, kind: tuple[str, str, str]) -> str:
-    """The paper's figure, with its place; a dash where there is none."""
-    return "; ".join(_cited(p) for p in row.published if (p.paper, p.dataset, p.measure) == kind) or "–"
-
-
-def _cited(published: Published) -> str:
-    note = f", {published.note}" if published.note else ""
-    return f"{_number(published.measure, published.value)} ({published.place}{note})"
 
 
 def _number(measure: str, value: float) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ...errors import UsageError
 from ...images import find_pictures
+from ...vocabulary import Vocabulary
 from ..datasets import Dataset, load
 from ..runner import Progress, Runner, silent
 from .experiment import Experiment, Learnt, Trial
-from .learn import Learner
+from .learn import Learner, Lesson
 from .outcome import Outcome
 
 # Dataset → its folder in the data folder.
@@ -40,20 +42,22 @@ def run(
     lessons = {name: learner.learn(name, pictures, wanted) for name, (pictures, wanted) in training.items()}
     figures: dict[str, dict[str, dict[str, float]]] = {row.label: {} for row in experiment.rows}
     skipped = [problem for lesson in lessons.values() for problem in lesson.skipped]
+    trained_on: list[str] = []
     for dataset in datasets:
-        for (name, wanted), rows in _by_vocabulary(experiment, dataset).items():
-            vocabulary = lessons[name].vocabularies.get(wanted)
+        for wanted, rows in _by_vocabulary(experiment).items():
+            vocabulary = _vocabulary(wanted, dataset, lessons)
             if vocabulary is None:
-                continue  # one of the lesson's problems
+                continue  # one of the lessons' problems
             runner = Runner(cache=cache, vocabulary=vocabulary, processes=processes, progress=progress)
             evaluation = runner.evaluate(dataset, {row.label: row.recipe for row in rows})
             skipped += evaluation.skipped
+            trained_on.append(evaluation.trained_on)
             for found in evaluation.rows:
                 figures[found.recipe][dataset.name] = found.means
     return Outcome(
         experiment=experiment,
         datasets=datasets,
-        trained_on={name: len(pictures) for name, (pictures, _) in training.items()},
+        trained_on=tuple(dict.fromkeys(trained_on)),
         figures=figures,
         notes=(*absent, *(problem for lesson in lessons.values() for problem in lesson.problems)),
         skipped=tuple(dict.fromkeys(skipped)),
@@ -70,7 +74,19 @@ def _load(experiment: Experiment, data: Path, limit: int | None) -> tuple[tuple[
     absent = [
         f"{name} was left out: no folder {data / FOLDERS[name]}" for name in experiment.datasets if name not in there
     ]
-    return tuple(load(name, data / FOLDERS[name], limit=limit) for name in there), absent
+    datasets = (_merged(name, data, count, limit) for name in there for count in experiment.distractors)
+    return tuple(datasets), absent
+
+
+def _merged(name: str, data: Path, distractors: int, limit: int | None) -> Dataset:
+    """The dataset; if there are to be distractors among its pictures, their number is added to its name."""
+    alone = load(name, data / FOLDERS[name], limit=limit)
+    if not distractors:
+        return alone
+    merged = load(name, data / FOLDERS[name], limit=limit, distractors=[data / DISTRACTORS])
+    own = len(alone.images)
+    images = merged.images[: own + min(distractors, limit or distractors)]
+    return replace(merged, name=f"{name}+{len(images) - own}", images=images)
 
 
 def _training(
@@ -89,10 +105,16 @@ def _training(
     return sets
 
 
-def _by_vocabulary(experiment: Experiment, dataset: Dataset) -> Mapping[tuple[str, Learnt], list[Trial]]:
-    """(training set, vocabulary) → the rows that use it; they share an index."""
-    groups: dict[tuple[str, Learnt], list[Trial]] = {}
+def _by_vocabulary(experiment: Experiment) -> Mapping[Learnt, list[Trial]]:
+    """Vocabulary → the rows that use it; they share an index."""
+    groups: dict[Learnt, list[Trial]] = {}
     for row in experiment.rows:
-        name = dataset.name if row.vocabulary.on == "itself" else DISTRACTORS
-        groups.setdefault((name, row.vocabulary), []).append(row)
+        groups.setdefault(row.vocabulary, []).append(row)
     return groups
+
+
+def _vocabulary(wanted: Learnt, dataset: Dataset, lessons: Mapping[str, Lesson]) -> Vocabulary | None:
+    """The vocabulary for this dataset, unless it could not be learnt."""
+    if wanted.on == "ready":
+        return Vocabulary.ready()
+    return lessons[dataset.name if wanted.on == "itself" else DISTRACTORS].vocabularies.get(wanted)

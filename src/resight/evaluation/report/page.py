@@ -105,11 +105,13 @@ def _summary(evaluations: Sequence[Evaluation]) -> str:
 def _dataset(evaluation: Evaluation) -> Iterator[str]:
     dataset = evaluation.dataset
     yield f"<h2>{escape(dataset.name)}</h2>\n{_facts(evaluation)}{_figures(evaluation)}"
-    drawn = (
+    drawn = [
         ("Accuracy", plots.bars(evaluation)),
         ("Precision and recall", plots.precision_recall(evaluation)),
         ("Time and accuracy", plots.trade_off(evaluation)),
-    )
+    ]
+    if any(len(row.reliability) for row in evaluation.rows):
+        drawn.append(("Confidence and truth", plots.reliability(evaluation)))
     yield '<div class="plots">'
     yield from (f"<figure><figcaption>{title}</figcaption>{svg}</figure>\n" for title, svg in drawn)
     yield "</div>\n"

@@ -107,6 +107,29 @@ def trade_off(evaluation: Evaluation) -> str:
         return _svg(figure, f"{measure} by time per query: {'; '.join(said)}")
 
 
+def reliability(evaluation: Evaluation) -> str:
+    """Share of right results by confidence: on the diagonal, 80 % sure means right four times in five."""
+    rows = [(i, row) for i, row in enumerate(evaluation.rows) if len(row.reliability)]
+    with _defaults():
+        figure, axes = _axes(height=3.4 + 0.2 * ((len(rows) + 1) // 2))
+        axes.plot([0, 1], [0, 1], color=LINES, linewidth=1)
+        for i, row in rows:
+            confidence, right = reliability_bins(row.reliability)
+            axes.plot(confidence, right, label=shorten(row.recipe, 22), color=_colour(i), **_line(i))
+        axes.set(xlabel="confidence", ylabel="share of right results", xlim=(-0.02, 1.02), ylim=(-0.02, 1.04))
+        axes.grid()
+        figure.legend(loc="outside lower center", ncols=2, frameon=False)
+        return _svg(figure, f"Share of right results by confidence of {', '.join(row.recipe for _, row in rows)}")
+
+
+def reliability_bins(pairs: Float64, *, least: int = 10) -> tuple[Float64, Float64]:
+    """Mean confidence and share of right results in each tenth of the range that has at least a few results."""
+    ranges = np.minimum((pairs[:, 0] * 10).astype(int), 9)
+    filled = [pairs[ranges == i].mean(axis=0) for i in range(10) if (ranges == i).sum() >= least]
+    confidence, right = np.array(filled).reshape(-1, 2).T
+    return confidence, right
+
+
 def _label(figure: Figure, axes: Axes, points: Sequence[tuple[float, float, str]]) -> None:
     """Names beside their points, not on top of other names or points where that can be helped."""
     figure.draw_without_rendering()  # settles where the axes are

@@ -1,0 +1,90 @@
+"""Query expansion: ask again with what the best verified results show of the same thing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..recipes import Recipe
+from ..scoring import distinct, score
+from ..store import Snapshot
+from ..types import Features, Float64, Words
+from .candidates import Candidate, Scores, box, mean_scores, shortlist, verify_all
+from .question import Question, stored_question
+
+# A result that shares this much of the query's features is the same picture again: expansion learns nothing from it.
+SAME_PICTURE = 0.8
+# Expansion takes in what a result shows up to this share beyond the query's frame: an affine map is only nearly right.
+MARGIN = 0.25
+
+
+def expand(
+    snapshot: Snapshot,
+    questions: Sequence[Question],
+    scores: list[Scores],
+    candidates: list[Candidate],
+    count: int,
+    recipe: Recipe,
+) -> list[Candidate]:
+    """Ask again with what the best verified results show of the same thing."""
+    sources = [c for c in candidates if c.located and c.inliers < SAME_PICTURE * len(questions[c.located.question])]
+    if not sources:
+        return sorted(candidates, key=lambda c: c.by_score)
+    seen = [_seen_in(snapshot, questions, c) for c in sources[: recipe.expand.results]]
+    if recipe.expand.kind == "union":
+        questions = [_union([q, *(s for s, of in seen if of == n)], recipe) for n, q in enumerate(questions)]
+        scores = [score(q.query, snapshot.parts, options=recipe.scoring) for q in questions]
+    else:
+        scores = [*scores, *(score(s.query, snapshot.parts, options=recipe.scoring) for s, _ in seen)]
+    known = {c.place: c for c in candidates if c.checked}
+    expanded = shortlist(snapshot, mean_scores(scores), count)
+    for candidate in expanded:
+        if before := known.get(candidate.place):
+            candidate.located, candidate.checked = before.located, True
+    unseen = [c for c in expanded[: recipe.verify.shortlist] if not c.checked]
+    verify_all(snapshot, questions, unseen, recipe)
+    found = {c.place for c in expanded}
+    lost = [c for c in candidates if c.located and c.place not in found]  # what was verified stays in the result
+    return sorted(expanded + lost, key=lambda c: c.by_score)
+
+
+def _seen_in(snapshot: Snapshot, questions: Sequence[Question], candidate: Candidate) -> tuple[Question, int]:
+    """The candidate's stored features, placed in the frame of the query that found it, those near it alone; which."""
+    assert candidate.located
+    asked = questions[candidate.located.question].features
+    theirs = stored_question(snapshot.segments[candidate.part], candidate.row)
+    features, to_query = theirs.features, _inverse(candidate.located.verified.transform)
+    (p, q), (r, s) = to_query[:, :2]
+    placed = Features(
+        xy=(features.xy @ to_query[:, :2].T + to_query[:, 2]).astype(np.float32),
+        scale=features.scale * np.float32(np.sqrt(p * s - q * r)),
+        angle=(features.angle + np.float32(np.arctan2(r - q, p + s))) % np.float32(2 * np.pi),
+        descriptors=features.descriptors,
+        width=asked.width,
+        height=asked.height,
+    )
+    near = box(asked.xy).grown(MARGIN).contains(placed.xy)
+    return replace(theirs, features=placed).only(near), candidate.located.question
+
+
+def _union(questions: Sequence[Question], recipe: Recipe) -> Question:
+    """One question of several in one frame: features that differ from all before them are added (Hamming expansion)."""
+    starts = np.cumsum([0, *(len(q.features) for q in questions)])
+    rows = [
+        (q.words.feature + start, q.words.word, q.words.signature) for q, start in zip(questions, starts, strict=False)
+    ]
+    feature, word, signature = (np.concatenate(column) for column in zip(*rows, strict=True))
+    new = distinct(word, signature, recipe.scoring.threshold // 2)
+    new[: len(questions[0].words)] = True
+    first = questions[0].features
+    places = ([getattr(q.features, name) for q in questions] for name in ("xy", "scale", "angle"))
+    xy, scale, angle = (np.concatenate(arrays) for arrays in places)
+    features = replace(first, xy=xy, scale=scale, angle=angle, descriptors=np.zeros((len(xy), 0), np.uint8))
+    return Question(Words(feature[new].astype(np.int32), word[new], signature[new]), features)
+
+
+def _inverse(transform: Float64) -> Float64:
+    square = np.vstack([transform, [0, 0, 1]])
+    return np.linalg.inv(square)[:2].astype(np.float64)

@@ -1,0 +1,90 @@
+"""The pipeline, from questions to hits: score → shortlist → verify → expand → name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..recipes import Recipe
+from ..rerank import confidence
+from ..scoring import score
+from ..store import Snapshot
+from ..timing import Stopwatch
+from ..types import Hit, SearchResult
+from .candidates import Candidate, Scores, box, mean_scores, shortlist, verify_all
+from .expand import expand
+from .question import Question
+
+
+def search(
+    snapshot: Snapshot,
+    questions: Sequence[Question],
+    *,
+    top: int,
+    recipe: Recipe,
+    without: str | None = None,
+    watch: Stopwatch | None = None,
+) -> SearchResult:
+    """The ``top`` pictures that best match the questions, all of which ask for the same thing.
+
+    without: the key of a picture to leave out: the query itself, where it is an indexed one.
+    """
+    watch = watch or Stopwatch()
+    candidates, background = rank(snapshot, questions, count=top + bool(without), recipe=recipe, watch=watch)
+    kept = [candidate for candidate in candidates if candidate.row.key != without]
+    return SearchResult(
+        tuple(_hit(candidate, background if recipe.verify.shortlist else None) for candidate in kept[:top]),
+        query_features=sum(len(q) for q in questions),
+        width=questions[0].features.width,
+        height=questions[0].features.height,
+        timings=watch.seconds,
+    )
+
+
+def rank(
+    snapshot: Snapshot, questions: Sequence[Question], *, count: int, recipe: Recipe, watch: Stopwatch
+) -> tuple[list[Candidate], float]:
+    """At least ``count`` candidates, if so many share anything with the questions, and the score of the background."""
+    count = max(count, recipe.verify.shortlist)
+    with watch.stage("score"):
+        scores = [score(q.query, snapshot.parts, options=recipe.scoring) for q in questions]
+        total = mean_scores(scores)
+        candidates = shortlist(snapshot, total, count)
+    if recipe.verify.shortlist:
+        with watch.stage("verify"):
+            verify_all(snapshot, questions, candidates[: recipe.verify.shortlist], recipe)
+            candidates.sort(key=lambda c: c.by_inliers)
+        if recipe.expand.results and candidates:
+            with watch.stage("expand"):
+                candidates = expand(snapshot, questions, scores, candidates, count, recipe)
+    return candidates, _background(total)
+
+
+def _background(scores: Scores) -> float:
+    """The median score of pictures that share anything with the query."""
+    positive = np.concatenate([s[s > 0] for s in scores]) if scores else np.zeros(0)
+    return float(np.median(positive)) if len(positive) else 0.0
+
+
+def evidence(candidate: Candidate, background: float) -> tuple[int, float]:
+    """What confidence is judged by: matches that agree, and the score relative to that of the background."""
+    return candidate.inliers, candidate.score / background if background else 0.0
+
+
+def _hit(candidate: Candidate, background: float | None) -> Hit:
+    """Without geometry (no background) there is no saying how likely the hit is right."""
+    row, located = candidate.row, candidate.located
+    verified = located.verified if located else None
+    return Hit(
+        key=row.key,
+        score=candidate.score,
+        confidence=None if background is None else confidence(*evidence(candidate, background)),
+        path=row.path,
+        inliers=candidate.inliers or None,
+        transform=tuple(tuple(line) for line in verified.transform.tolist()) if verified else None,  # type: ignore[arg-type]
+        region=box(located.places[:, 2:]) if located else None,
+        query_region=box(located.places[:, :2]) if located else None,
+        matches=located.places if located else None,
+        metadata=row.metadata,
+    )

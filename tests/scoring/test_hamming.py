@@ -1,0 +1,72 @@
+"""The Hamming measure, with every combination of its options, against the slow reference."""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+from resight.options import ScoringOptions
+from resight.scoring import hamming, score
+from resight.scoring.voting import INTRA
+
+from . import made
+from .made import Collection, random_collection
+from .reference import hamming_scores
+
+COMBINATIONS = [
+    made.hamming(closest_only=closest, intra=intra, inter=inter, weak_geometry=weak, size_power=power)
+    for closest, intra, inter, weak, power in product((False, True), INTRA, (False, True), (False, True), (0.0, 0.7))
+]
+
+
+def named(options: ScoringOptions) -> str:
+    chosen = [name for name in ("closest_only", "inter", "weak_geometry") if getattr(options, name)]
+    return ", ".join([options.intra, *chosen, *(["size"] if options.size_power else [])])
+
+
+def small_collection(seed: int) -> Collection:
+    """Few words, so that bursts are common; multiple assignment; some pictures removed."""
+    return random_collection(seed, k=4 + seed % 9, pictures=11, features=25, assigned=1 + seed % 3, removed=0.25)
+
+
+@pytest.mark.parametrize("options", COMBINATIONS, ids=named)
+@pytest.mark.parametrize(("seed", "threshold", "sigma"), [(0, 24, 16.0), (1, 64, 10.0), (2, 20, 64.0), (3, 26, 16.0)])
+def test_scores_equal_the_reference(options: ScoringOptions, seed: int, threshold: int, sigma: float) -> None:
+    options = ScoringOptions(**{**vars(options), "threshold": threshold, "sigma": sigma})
+    collection = small_collection(seed)
+    found = np.concatenate(score(collection.query, collection.parts([0, 3, 3, 4, 11]), options=options)).tolist()
+    alive, idf = collection.alive.tolist(), collection.idf.tolist()
+    right = hamming_scores(collection.query, collection.pictures, alive=alive, idf=idf, options=options)
+    assert found == pytest.approx(right, rel=1e-4)
+    for a, b in permutations(range(len(right)), 2):
+        assert right[a] <= right[b] * (1 + 3e-4) or found[a] > found[b]
+    assert sum(value > 0 for value in right) > 3
+    assert not all(alive)
+
+
+@pytest.mark.xfail(raises=ZeroDivisionError, strict=True, reason="the sum of a row becomes 0 below 2^-30")
+@pytest.mark.parametrize("sigma", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("intra", ["none", "root-share", "log-share"])
+def test_scores_equal_the_reference_where_weights_vanish(intra: str, sigma: float) -> None:
+    collection = small_collection(0)
+    options = made.hamming(intra=intra, inter=True, sigma=sigma)
+    (found,) = score(collection.query, [collection.part], options=options)
+    alive, idf = collection.alive.tolist(), collection.idf.tolist()
+    right = hamming_scores(collection.query, collection.pictures, alive=alive, idf=idf, options=options)
+    assert found.tolist() == pytest.approx(right, rel=1e-4, abs=1e-30)
+
+
+@pytest.mark.parametrize("block", [1, 7, 100])
+@pytest.mark.parametrize("weak_geometry", [False, True])
+def test_scores_do_not_depend_on_the_block(block: int, weak_geometry: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    collection = random_collection(4, assigned=2, removed=0.2)
+    options = made.hamming(intra="root-share", inter=True, weak_geometry=weak_geometry, size_power=0.5)
+    parts = collection.parts([0, 9, 9, 25])
+    whole = np.concatenate(score(collection.query, parts, options=options))
+    lengths = np.diff(made.lists_of(collection.pictures, collection.k).offsets)[collection.query.words.word]
+    assert lengths.max() > 7
+    assert 100 < lengths.sum() < hamming.BLOCK  # so that it is one block, and then several
+    monkeypatch.setattr(hamming, "BLOCK", block)
+    assert np.concatenate(score(collection.query, parts, options=options)).tobytes() == whole.tobytes()

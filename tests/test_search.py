@@ -1,0 +1,220 @@
+"""From questions to hits: indexed pictures as queries, several at once, expansion, and pictures hard to like."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from resight import Index
+from resight.errors import UsageError
+from resight.options import ExpandOptions
+from resight.recipes import RECIPES
+from resight.search import mean_scores
+from resight.types import Region
+
+from .test_index import Pixels, texture
+
+SIZE = 360
+
+
+def panorama(seed: int) -> Pixels:
+    """A long wall, of which pictures show parts."""
+    coarse = np.random.default_rng(seed).integers(0, 256, (SIZE // 8, 3 * SIZE // 8), dtype=np.uint8)
+    return np.asarray(cv2.resize(coarse, (3 * SIZE, SIZE), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
+
+
+def part(wall: Pixels, start: int) -> Pixels:
+    return np.ascontiguousarray(wall[:, start : start + SIZE])
+
+
+@pytest.fixture(scope="module")
+def walls(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """Wall 1 in three parts that overlap by half, a copy of its first part, and other pictures; in two segments."""
+    index = Index.create(tmp_path_factory.mktemp("walls") / "i.resight")
+    wall = panorama(1)
+    for number, start in enumerate((0, SIZE // 2, SIZE)):
+        index.add(part(wall, start), key=f"wall {number}")
+    index.commit()
+    index.add(part(wall, 0), key="copy")
+    for seed in range(8):
+        index.add(texture(50 + seed, size=SIZE), key=f"other {seed}")
+    index.commit()
+    return index
+
+
+# --- an indexed picture as the query
+
+
+def test_a_key_finds_what_its_picture_finds_but_not_itself(walls: Index) -> None:
+    hits = walls.search(key="wall 0").hits
+    assert [hit.key for hit in hits if hit.inliers] == ["copy", "wall 1"]
+    assert "wall 0" not in {hit.key for hit in hits}
+    assert hits[1].transform is not None
+    assert np.allclose(hits[1].transform, [[1, 0, -SIZE / 2], [0, 1, 0]], atol=1)
+
+
+def test_a_region_of_an_indexed_picture(walls: Index) -> None:
+    left = walls.search(key="wall 1", region=Region(0, 0, SIZE / 2 - 10, SIZE))
+    found = {hit.key for hit in left.hits if hit.inliers}
+    assert {"wall 0", "copy"} <= found
+    assert "wall 2" not in found
+    assert 0 < left.query_features < walls.search(key="wall 1").query_features
+
+
+def test_a_removed_picture_is_no_query(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        index.add(texture(0), key="gone")
+        index.commit()
+        index.remove("gone")
+        index.commit()
+        with pytest.raises(UsageError, match="no picture with the key 'gone' is indexed"):
+            index.search(key="gone")
+
+
+# --- several pictures of one thing
+
+
+def test_several_pictures_ask_together(walls: Index) -> None:
+    wall = panorama(1)
+    ends = [np.ascontiguousarray(wall[:, a:b]) for a, b in ((20, SIZE - 10), (SIZE + 10, 2 * SIZE - 20))]
+    alone = [{hit.key for hit in walls.search(end, recipe="verified").hits if hit.inliers} for end in ends]
+    assert "wall 2" not in alone[0]
+    assert "wall 0" not in alone[1]
+    both = walls.search(*ends, recipe="verified")
+    assert {hit.key for hit in both.hits[:4]} == {"wall 0", "wall 1", "wall 2", "copy"}
+    assert both.query_features == sum(walls.search(end).query_features for end in ends)
+
+
+def test_wrong_questions_are_named(walls: Index) -> None:
+    with pytest.raises(UsageError, match="nothing to search with"):
+        walls.search()
+    with pytest.raises(UsageError, match="a region belongs to one picture"):
+        walls.search(texture(50), texture(51), region=(0, 0, 9, 9))
+
+
+def test_the_mean_is_on_the_scale_of_the_first() -> None:
+    first = [np.array([4, 0, 2], np.float32), np.array([1], np.float32)]
+    second = [np.array([0, 10, 5], np.float32), np.array([0], np.float32)]
+    nothing = [np.zeros(3, np.float32), np.zeros(1, np.float32)]
+    assert [s.tolist() for s in mean_scores([first])] == [[4, 0, 2], [1]]
+    assert [s.tolist() for s in mean_scores([first, second])] == [[2, 2, 2], [0.5]]
+    assert [s.tolist() for s in mean_scores([first, nothing])] == [[2, 0, 1], [0.5]]
+    assert [s.tolist() for s in mean_scores([nothing, first])] == [[0, 0, 0], [0]]
+
+
+# --- expansion
+
+
+@pytest.mark.parametrize("kind", ["average", "union"])
+def test_expansion_reaches_what_the_query_does_not_show(walls: Index, kind: str) -> None:
+    """A query that ends a little after the middle of part 1: the rest of part 1 leads on to part 2."""
+    wall = panorama(1)
+    query = np.ascontiguousarray(wall[:, 60 : SIZE - 10])  # ends before part 2 begins
+    once = walls.search(query, recipe="verified")
+    recipe = replace(RECIPES["expanded"], expand=ExpandOptions(kind=kind))
+    again = walls.search(query, recipe=recipe)
+    rank = {hit.key: i for i, hit in enumerate(again.hits)}
+    assert {hit.key for hit in again.hits[:3]} == {"wall 0", "wall 1", "copy"}
+    assert rank["wall 2"] == 3  # before all others
+    assert "wall 2" not in {hit.key for hit in once.hits if hit.inliers}
+
+
+def test_expansion_places_results_in_the_querys_frame(walls: Index) -> None:
+    """With union, what only the results show is found where it lies relative to the query, outside of it."""
+    wall = panorama(1)
+    query = np.ascontiguousarray(wall[:, 60 : SIZE - 10])
+    recipe = replace(RECIPES["expanded"], expand=ExpandOptions(kind="union"))
+    hits = {hit.key: hit for hit in walls.search(query, recipe=recipe).hits}
+    if hits["wall 2"].transform is not None:
+        assert np.allclose(hits["wall 2"].transform, [[1, 0, 60 - SIZE], [0, 1, 0]], atol=3)
+
+
+def test_without_verified_results_expansion_changes_nothing(walls: Index) -> None:
+    unrelated = texture(99, size=SIZE)
+    once, again = (walls.search(unrelated, recipe=name) for name in ("verified", "expanded"))
+    assert once.hits == again.hits
+
+
+# --- hits
+
+
+def test_confidence_ranks_and_filters(walls: Index) -> None:
+    result = walls.search(part(panorama(1), 20))
+    sure = {hit.key: hit.confidence or 0 for hit in result.hits}
+    assert all(0 <= value <= 1 for value in sure.values())
+    assert min(sure["wall 0"], sure["copy"]) > 0.9
+    assert max((value for key, value in sure.items() if key.startswith("other")), default=0) < 0.2
+    kept = walls.search(part(panorama(1), 20), min_confidence=0.5).hits
+    assert {hit.key for hit in kept} == {key for key, value in sure.items() if value >= 0.5}
+    assert all(hit.confidence is None for hit in walls.search(texture(50), recipe="burst").hits)
+
+
+def test_a_hit_says_where(walls: Index) -> None:
+    hit = next(h for h in walls.search(part(panorama(1), 100)).hits if h.key == "wall 1")
+    assert hit.matches is not None
+    assert hit.region is not None
+    assert hit.query_region is not None
+    assert hit.matches.shape == (hit.inliers, 4)
+    assert np.abs(hit.matches[:, 0] + 100 - SIZE / 2 - hit.matches[:, 2]).max() < 0.02 * SIZE
+    assert hit.region.contains(hit.matches[:, 2:]).all()
+    assert hit.query_region.contains(hit.matches[:, :2]).all()
+    # The overlap is the query's right part and the result's left part.
+    assert hit.query_region.x > 60
+    assert hit.region.x < 20
+
+
+def test_stages_are_timed(walls: Index) -> None:
+    result = walls.search(part(panorama(1), 20))
+    assert list(result.timings) == ["features", "words", "score", "verify", "expand"]
+    assert all(seconds > 0 for seconds in result.timings.values())
+
+
+# --- pictures that are hard to like
+
+
+def few_features(count: int) -> Pixels:
+    """Grey, with this many blobs."""
+    picture = np.full((200, 200), 128, np.uint8)
+    for i in range(count):
+        cv2.circle(picture, (40 + 60 * i, 100), 9 + 2 * i, 255, -1)
+    return np.asarray(cv2.GaussianBlur(picture, (0, 0), 2), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_pictures_with_few_features(tmp_path: Path, recipe: str) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        for count in range(4):
+            index.add(few_features(count), key=str(count))
+        index.add(texture(0), key="texture")
+        index.commit()
+        for count in range(4):
+            hits = index.search(few_features(count), recipe=recipe).hits
+            assert np.isfinite([hit.score for hit in hits]).all()
+            assert count == 0 or hits[0].score > 0
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_one_pattern_all_over(tmp_path: Path, recipe: str) -> None:
+    """A checkerboard: all its descriptors are alike, and so are those of another one."""
+    board = np.kron(np.indices((12, 12)).sum(axis=0) % 2 * 255, np.ones((20, 20))).astype(np.uint8)
+    with Index.create(tmp_path / "i.resight") as index:
+        for key, picture in (("board", board), ("again", board), ("part", board[:120, :120]), ("other", texture(0))):
+            index.add(np.ascontiguousarray(picture), key=key)
+        index.commit()
+        hits = index.search(board, recipe=recipe).hits
+        assert np.isfinite([hit.score for hit in hits]).all()
+        scores = {hit.key: hit.score for hit in hits}
+        assert {hit.key for hit in hits[:3]} == {"board", "again", "part"}
+        assert scores["board"] == scores["again"]
+
+
+def test_the_picture_itself_and_its_copy_come_first(walls: Index) -> None:
+    """Equal scores, the order of keys; and expansion does not learn from copies of the query."""
+    hits = walls.search(part(panorama(1), 0)).hits
+    assert [hit.key for hit in hits[:3]] == ["copy", "wall 0", "wall 1"]
+    assert hits[0].score == pytest.approx(hits[1].score)
+    assert hits[0].inliers == hits[1].inliers
