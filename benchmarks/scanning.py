@@ -114,7 +114,7 @@ def hamming() -> None:
         idf=np.ones(ROWS, np.float32),
     )
     image, weight = np.zeros(postings, np.uint32), np.zeros(postings, np.float32)
-    posting, ends, totals = np.zeros(0, np.int64), np.zeros(ROWS, np.int64), np.zeros(ROWS, np.int64)
+    posting, ends = np.zeros(0, np.int64), np.zeros(ROWS, np.int64)
     read = lists.signature.nbytes / best_of(lambda: read_all(lists.signature)) / 1e9
     for threshold in (8, 16, 24):
         options = ScoringOptions(threshold=threshold, intra="root-share", inter=True, weak_geometry=False)
@@ -136,7 +136,6 @@ def hamming() -> None:
                 posting,
                 weight,
                 ends,
-                totals,
             )
 
         found, whole = best_of(scan), best_of(lambda o=options: score(query, [part], options=o))  # type: ignore[misc]

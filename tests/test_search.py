@@ -54,7 +54,7 @@ def test_a_key_finds_what_its_picture_finds_but_not_itself(walls: Index) -> None
     assert [hit.key for hit in hits if hit.inliers] == ["copy", "wall 1"]
     assert "wall 0" not in {hit.key for hit in hits}
     assert hits[1].transform is not None
-    assert np.allclose(hits[1].transform, [[1, 0, -SIZE / 2], [0, 1, 0]], atol=1)
+    assert np.allclose(hits[1].transform, np.array([[1, 0, -SIZE / 2], [0, 1, 0]]), atol=1)
 
 
 def test_a_region_of_an_indexed_picture(walls: Index) -> None:

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .options import ScoringOptions, VerifyOptions
-from .postings import GEOMETRY, Lists
+from .postings import GEOMETRY, Lists, of_picture
 from .rerank import Placed, verify
 from .scoring import MEASURES, Part, Query, distinct, matches
 from .types import Words
+from .vocabulary.nearest import CellSearch
 
 
 def warm() -> None:
@@ -33,8 +34,10 @@ def warm() -> None:
     query = Query(words, np.zeros(1, GEOMETRY))
     for measure in MEASURES.values():
         for weak_geometry in (False, True):
-            measure(query, [part], ScoringOptions(weak_geometry=weak_geometry))
+            measure(query, [part], ScoringOptions(weak_geometry=weak_geometry, inter=True))
     distinct(words.word, words.signature, 0)
+    of_picture(lists, 0, 0)
+    CellSearch(np.zeros((1, 1), np.uint8)).search(np.zeros((1, 1), np.float32), 1)
     matches(words, part, np.zeros(1, np.int32), ScoringOptions())
     four = Placed(np.zeros((4, 2), np.float32), np.ones(4, np.float32), np.zeros(4, np.float32))
     verify(four, four, bounds=np.array([0, 4]), sizes=np.ones((1, 2), np.int64), options=VerifyOptions())

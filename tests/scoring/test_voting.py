@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -48,18 +47,14 @@ def test_find_matches_equals_its_twin(
     searched = (lists.offsets, lists.image, lists.signature, collection.alive, weights, threshold, closest_only, intra)
     room = int((lists.offsets[query.word + 1] - lists.offsets[query.word]).sum())
     image, weight, ends = np.full(room, 99, np.uint32), np.full(room, -9, np.float32), np.full(len(query), -9, np.int64)
-    posting, totals = np.full(room if with_postings else 0, -9, np.int64), np.full(len(query), 1000, np.int64)
-    voting.find_matches(query.word, query.signature, *searched, image, posting, weight, ends, totals)
+    posting = np.full(room if with_postings else 0, -9, np.int64)
+    voting.find_matches(query.word, query.signature, *searched, image, posting, weight, ends)
     expected = twins.find_matches(query.word, query.signature, *searched)
     count = int(ends[-1])
     assert image[:count].tolist() == expected[0].tolist()
     assert not with_postings or posting[:count].tolist() == expected[1].tolist()
     assert weight[:count] == pytest.approx(expected[2], rel=1e-5)
     assert ends.tolist() == expected[3].tolist()
-    # The totals are whole units, so they are the same in whatever order and in how many parts they are added.
-    units = [int(w * voting.UNIT) for w in weight[:count].tolist()]
-    starts = [0, *ends.tolist()]
-    assert totals.tolist() == [1000 + sum(units[a:b]) for a, b in pairwise(starts)]
 
 
 def some_matches(seed: int) -> tuple[np.random.Generator, Array, Array, Array]:
@@ -68,6 +63,21 @@ def some_matches(seed: int) -> tuple[np.random.Generator, Array, Array, Array]:
     ends = np.cumsum(rng.integers(0, 7, 10) * rng.integers(0, 2, 10))
     count = int(ends[-1])
     return rng, rng.integers(0, 5, count).astype(np.uint32), rng.random(count).astype(np.float32), ends
+
+
+@few
+@given(seed=st.integers(0, 2**32))
+def test_raise_peaks_and_add_totals_equal_their_twins(seed: int) -> None:
+    rng, _, weight, ends = some_matches(seed)
+    weight *= (rng.random(len(weight)) < 0.9) * 10.0 ** rng.integers(-30, 1)
+    peaks = np.where(rng.random(len(ends)) < 0.2, weight.max(initial=0), 0).astype(np.float32)
+    expected = twins.raise_peaks(weight, ends, peaks)
+    voting.raise_peaks(weight, ends, peaks)
+    assert np.array_equal(peaks, expected)
+    # They are whole units, so they are the same in whatever order and in how many parts they are added.
+    totals = np.full(len(ends), 1000, np.int64)
+    voting.add_totals(weight, ends, peaks, totals)
+    assert np.array_equal(totals, 1000 + twins.add_totals(weight, ends, peaks))
 
 
 @few

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from resight.scoring.voting import COUNT, LOG_SHARE, NONE, ROOT_COUNT, ROOT_SHARE, SIZE_PRIOR, TURN_PRIOR
+from resight.scoring.voting import COUNT, LOG_SHARE, NONE, ROOT_COUNT, ROOT_SHARE, SIZE_PRIOR, TURN_PRIOR, UNIT
 
 Array = npt.NDArray[Any]
 
@@ -132,9 +132,23 @@ def _rows(ends: Array) -> Array:
     return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
 
 
+def raise_peaks(weight: Array, ends: Array, peaks: Array) -> Array:
+    largest = peaks.copy()
+    np.maximum.at(largest, _rows(ends), weight)
+    return largest
+
+
+def add_totals(weight: Array, ends: Array, peaks: Array) -> Array:
+    row, totals = _rows(ends), np.zeros(len(ends), np.int64)
+    units = weight.astype(float) / np.where(peaks, peaks, 1).astype(float)[row] * UNIT
+    np.add.at(totals, row, units.astype(np.int64))
+    return totals
+
+
 def weigh_rows(weight: Array, ends: Array, row_weight: Array, totals: Array) -> Array:
     row, value = _rows(ends), weight.astype(float)
-    result: Array = row_weight[row] * value * (np.sqrt(value / totals[row]) if len(totals) else 1)
+    share = value / np.where(totals, totals, 1)[row] if len(totals) else 1.0
+    result: Array = row_weight[row] * value * np.sqrt(share)
     return result
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..options import ScoringOptions
 from ..postings import SCALE_STEPS_PER_OCTAVE
-from ..types import Float32, Int32, Int64, UInt32, UInt64, Words
+from ..types import Float32, Float64, Int32, Int64, UInt32, UInt64, Words
 from . import kernels, voting
 from .part import Part, Query
 
@@ -61,13 +61,12 @@ def _blocks(lengths: Int64) -> Iterator[slice]:
 def _vote(query: Query, rows: slice, parts: Sequence[Part], tally: list[Float32], options: ScoringOptions) -> None:
     """Add the votes of these rows, in all parts: the weight of a match depends on what its row matches elsewhere."""
     word, feature = query.words.word[rows], query.words.feature[rows]
-    totals = np.zeros(len(word), np.int64)
-    found = [_find(query, rows, part, totals, options) for part in parts]
-    inter = totals / voting.UNIT if options.inter else np.zeros(0)
+    found = [_find(query, rows, part, options) for part in parts]
+    totals = _totals([(weight, ends) for _, _, weight, ends in found], len(word)) if options.inter else np.zeros(0)
     codes = query.geometry[feature]
     for part, (image, posting, weight, ends), votes in zip(parts, found, tally, strict=True):
         row_weight = part.idf[word] ** 2 * size_weights(options)[codes["scale"]]
-        voting.weigh_rows(weight, ends, row_weight, inter)
+        voting.weigh_rows(weight, ends, row_weight, totals)
         if options.weak_geometry:
             angle, scale = (np.ascontiguousarray(codes[name]) for name in ("angle", "scale"))
             voting.add_to_bins(image, weight, ends, angle, scale, part.geometry(posting), votes)
@@ -75,10 +74,18 @@ def _vote(query: Query, rows: slice, parts: Sequence[Part], tally: list[Float32]
             voting.add_votes(image, weight, votes)
 
 
-def _find(
-    query: Query, rows: slice, part: Part, totals: Int64, options: ScoringOptions
-) -> tuple[UInt32, Int64, Float32, Int64]:
-    """Pictures, postings (with weak geometry), weights and row ends of the matches; totals are added to."""
+def _totals(found: list[tuple[Float32, Int64]], rows: int) -> Float64:
+    """The sum of each row's weights over all parts (BURST-09 eq. 5)."""
+    peaks, totals = np.zeros(rows, np.float32), np.zeros(rows, np.int64)
+    for weight, ends in found:
+        voting.raise_peaks(weight, ends, peaks)
+    for weight, ends in found:
+        voting.add_totals(weight, ends, peaks, totals)
+    return totals / voting.UNIT * peaks
+
+
+def _find(query: Query, rows: slice, part: Part, options: ScoringOptions) -> tuple[UInt32, Int64, Float32, Int64]:
+    """Pictures, postings (with weak geometry), weights and row ends of the matches."""
     word = query.words.word[rows]
     lists = part.read(word)
     room = int((lists.offsets[word + 1] - lists.offsets[word]).sum())
@@ -99,7 +106,6 @@ def _find(
         posting,
         weight,
         ends,
-        totals,
     )
     count = ends[-1] if len(ends) else 0
     return image[:count], posting[:count], weight[:count], ends

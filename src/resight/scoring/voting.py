@@ -21,7 +21,8 @@ from .kernels import popcount
 NONE, COUNT, ROOT_COUNT, ROOT_SHARE, LOG_SHARE = range(5)
 INTRA = {"none": NONE, "count": COUNT, "root-count": ROOT_COUNT, "root-share": ROOT_SHARE, "log-share": LOG_SHARE}
 
-# Sums over pictures are made of integers, so that they do not depend on how pictures are spread over segments.
+# Sums over pictures are made of integers, so that they do not depend on how pictures are spread over segments:
+# this many stand for the largest of the weights that are added up.
 UNIT = 2.0**30
 
 # Weak geometry: bins of turn (22.5° each) and of change of size (half an octave each, the middle one is none).
@@ -48,16 +49,14 @@ def find_matches(
     posting: Int64,
     weight: Float32,
     ends: Int64,
-    totals: Int64,
 ) -> None:
     """Write the matches of all rows, one after the other, with their weights; row r's end at ends[r].
 
     ``image``, ``weight`` and, unless it is empty, ``posting`` must have room for all postings of the rows' words.
-    totals[r] += the sum of the row's weights, in units of 1 / UNIT.
     """
     limit, found = np.uint64(threshold), np.int64(0)
     for row in range(len(word)):
-        mine, start, run = signature[row], found, found
+        mine, run, closest = signature[row], found, np.uint64(0)
         first, last = np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])
         before = first
         for at in range(first, last):
@@ -68,16 +67,20 @@ def find_matches(
             if not alive[picture]:
                 continue
             if found > run and picture != image[run]:
-                found = _settle(run, found, before, first, last, list_image, closest_only, intra, posting, weight)
+                _settle(run, found, before, first, last, list_image, intra, weight)
                 run = found
+            before = np.uint64(at)
+            if closest_only and found > run:
+                if distance >= closest:
+                    continue
+                found = run
+            closest = distance
             image[found], weight[found] = picture, weight_at[distance]
             if len(posting):
                 posting[found] = at
-            before, found = np.uint64(at), found + 1
+            found += 1
         if found > run:
-            found = _settle(run, found, before, first, last, list_image, closest_only, intra, posting, weight)
-        for match in range(start, found):
-            totals[row] += np.int64(weight[match] * UNIT)
+            _settle(run, found, before, first, last, list_image, intra, weight)
         ends[row] = found
 
 
@@ -89,18 +92,10 @@ def _settle(
     first: np.uint64,
     last: np.uint64,
     list_image: UInt32,
-    closest_only: bool,
     intra: int,
-    posting: Int64,
     weight: Float32,
-) -> np.int64:
-    """Tame the matches run … end of one row in one picture, the last of them at posting ``at``; their new end."""
-    if closest_only and end > run + 1:
-        closest = run + np.argmax(weight[run:end])
-        weight[run] = weight[closest]
-        if len(posting):
-            posting[run] = posting[closest]
-        end = run + 1
+) -> None:
+    """Tame the matches run … end of one row in one picture, the last of them at posting ``at``."""
     if intra in (COUNT, ROOT_COUNT):
         occurrences, one = 1, np.uint64(1)
         left, right = at, at + one
@@ -114,10 +109,30 @@ def _settle(
         total = np.float32(0)
         for match in range(run, end):
             total += weight[match]
-        for match in range(run, end):
+        for match in range(run, end if total > 0 else run):
             share = weight[match] / total
             weight[match] *= np.sqrt(share) if intra == ROOT_SHARE else np.log(1 + share)
-    return end
+
+
+@kernel
+def raise_peaks(weight: Float32, ends: Int64, peaks: Float32) -> None:
+    """peaks[r] = the largest weight of row r, if it is larger."""
+    match = 0
+    for row in range(len(ends)):
+        while match < ends[row]:
+            peaks[row] = max(peaks[row], weight[match])
+            match += 1
+
+
+@kernel
+def add_totals(weight: Float32, ends: Int64, peaks: Float32, totals: Int64) -> None:
+    """totals[r] += the sum of row r's weights, in units of peaks[r] / UNIT."""
+    match = 0
+    for row in range(len(ends)):
+        while match < ends[row]:
+            if weight[match] > 0:
+                totals[row] += np.int64(np.float64(weight[match]) / peaks[row] * UNIT)
+            match += 1
 
 
 @kernel
@@ -127,7 +142,7 @@ def weigh_rows(weight: Float32, ends: Int64, row_weight: Float32, totals: Float6
     for row in range(len(ends)):
         while match < ends[row]:
             value = weight[match]
-            if len(totals):
+            if len(totals) and value > 0:
                 value *= np.sqrt(value / totals[row])
             weight[match] = row_weight[row] * value
             match += 1
