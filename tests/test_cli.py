@@ -138,6 +138,24 @@ def test_region_recipe_and_settings(pictures: Path, tmp_path: Path) -> None:
     run("index", pictures, "--into", index, "--set", "features.max_features=200", code=2)
 
 
+def test_key_together_confidence_timings_and_drawing(pictures: Path, tmp_path: Path) -> None:
+    index, sheet = tmp_path / "i.resight", tmp_path / "sheet.png"
+    run("index", pictures, "--into", index, "--processes", 1)
+    write(pictures / "copy.png", texture(0))
+    run("index", pictures, "--into", index, "--processes", 1)
+    (by_key,) = run_json("search", index, "--key", pictures / "0.png", "--timings", "--draw", sheet)["results"]
+    assert by_key["hits"][0]["key"] == str(pictures / "copy.png")
+    assert set(by_key["timings"]) == {"features", "score", "verify", "expand"}
+    assert sheet.stat().st_size > 1000
+    (both,) = run_json("search", index, pictures / "1.png", pictures / "2.png", "--together")["results"]
+    assert {hit["key"] for hit in both["hits"][:2]} == {str(pictures / "1.png"), str(pictures / "2.png")}
+    (sure,) = run_json("search", index, pictures / "1.png", "--min-confidence", 0.5)["results"]
+    assert [hit["key"] for hit in sure["hits"]] == [str(pictures / "1.png")]
+    assert "sure" in run("search", index, pictures / "1.png", "--timings")
+    for wrong in (("--key", "nobody"), (), (pictures / "1.png", pictures / "2.png", "--draw", sheet)):
+        assert run_json("search", index, *wrong, code=2)["error"]
+
+
 def test_wrong_usage_is_exit_code_2(tmp_path: Path) -> None:
     run("search", code=2)
     run("search", tmp_path / "missing.resight", tmp_path / "q.png", code=2)

@@ -42,6 +42,10 @@ _UNVERIFIED, _ONCE = VerifyOptions(shortlist=0), ExpandOptions(results=0)
 
 RECIPES: dict[str, Recipe] = {
     "expanded": Recipe(description="as verified, then asked again with the best verified results; says where"),
+    "union": Recipe(
+        description="as expanded, with the features of the results added to the query",
+        expand=ExpandOptions(kind="union"),
+    ),
     "verified": Recipe(
         description="as burst, the best 200 checked by geometry; says where each match is", expand=_ONCE
     ),
