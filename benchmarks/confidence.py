@@ -2,8 +2,8 @@
 
     python benchmarks/confidence.py CACHE
 
-Every query of the four shared datasets is asked in its dataset with the distractors merged in; the first 20 results of
-each are samples: how many matches agree, how far the score is above the background, and whether the result is right.
+Every query of the four shared datasets is asked in its dataset; the first 20 results of each are samples: how many
+matches agree, how far the score is above the background, and whether the result is right.
 Prints the weights for src/resight/rerank/confidence.py, and for each dataset how well weights that were fitted on the
 other three predict it: the mean confidence and the share of right results in ten equal ranges of confidence.
 """
@@ -53,15 +53,14 @@ def samples(dataset: Dataset, cache: Path) -> Float64:
 
 
 def fit(sets: list[Float64]) -> Float64:
-    """Logistic regression by Newton's method; every set weighs the same, whatever its size."""
+    """Logistic regression by Newton's method."""
     values = np.concatenate(sets)
-    weight = np.concatenate([np.full(len(s), 1 / len(s)) for s in sets])
     x = np.column_stack([np.ones(len(values)), values[:, :2]])
     beta = np.zeros(3)
     for _ in range(50):
         p = predict(beta, values)
-        gradient = x.T @ (weight * (values[:, 2] - p)) - 1e-6 * beta
-        hessian = (x * (weight * p * (1 - p))[:, None]).T @ x + 1e-6 * np.eye(3)
+        gradient = x.T @ (values[:, 2] - p) - 1e-6 * beta
+        hessian = (x * (p * (1 - p))[:, None]).T @ x + 1e-6 * np.eye(3)
         beta += np.linalg.solve(hessian, gradient)
     return beta
 
@@ -81,10 +80,7 @@ def judge(name: str, beta: Float64, values: Float64) -> None:
 
 
 def main(cache: Path) -> None:
-    found = {
-        name: samples(load(name, DATA / folder, distractors=[DATA / "distractors"]), cache)
-        for name, folder in SETS.items()
-    }
+    found = {name: samples(load(name, DATA / folder), cache) for name, folder in SETS.items()}
     for name, values in found.items():
         judge(name, fit([v for other, v in found.items() if other != name]), values)
     beta = fit(list(found.values()))
