@@ -1,6 +1,6 @@
 """Fit and judge the confidence of hits.
 
-    python benchmarks/confidence.py CACHE
+    python benchmarks/confidence.py [CACHE]
 
 Every query of the four shared datasets is asked in its dataset; the first 20 results of each are samples: how many
 matches agree, how far the score is above the background, and whether the result is right.
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from resight.cli.evaluating import default_cache
 from resight.engine import processors
 from resight.evaluation.cache import read
 from resight.evaluation.datasets import Dataset, load
@@ -89,4 +90,4 @@ def main(cache: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else default_cache())
