@@ -42,7 +42,6 @@ class Verified:
 
     transform: Float64  # (2, 3)
     inliers: npt.NDArray[np.bool_]  # (m,)
-    log_alarms: float  # logarithm of how often random matches would agree as well
 
 
 def verify(
@@ -53,7 +52,6 @@ def verify(
     The matches of picture p are the rows bounds[p] … bounds[p + 1]; sizes[p] are its width and height.
     """
     transforms, inliers = np.zeros((len(sizes), 2, 3)), np.zeros(len(query.xy), np.bool_)
-    alarms = np.zeros(len(sizes))
     _verify_each(
         bounds,
         sizes,
@@ -66,10 +64,9 @@ def verify(
         log(options.false_alarms),
         transforms,
         inliers,
-        alarms,
     )
     return [
-        Verified(transforms[p], inliers[first:last], float(alarms[p])) if inliers[first:last].any() else None
+        Verified(transforms[p], inliers[first:last]) if inliers[first:last].any() else None
         for p, (first, last) in enumerate(pairwise(bounds.tolist()))
     ]
 
@@ -201,9 +198,8 @@ def _verify_each(
     log_limit: float,
     transforms: Float64,
     inliers: npt.NDArray[np.bool_],
-    alarms: Float64,
 ) -> None:
-    """Fill in the maps, log false alarms and inliers of the pictures that pass the test; the others keep none."""
+    """Fill in the maps and inliers of the pictures that pass the test; the others keep none."""
     for picture in range(len(sizes)):
         first, last = bounds[picture], bounds[picture + 1]
         matches = last - first
@@ -214,8 +210,5 @@ def _verify_each(
         transform, agree = _best_affine(a[first:last], b[first:last], turn[first:last], octaves[first:last], tolerance)
         agreeing = agree.sum()
         chance = min(1.0, np.pi * tolerance**2 / (width * height)) * CHANCE_OF_TURN
-        if agreeing < min_inliers:
-            continue
-        alarms[picture] = log_false_alarms(matches, agreeing, chance)
-        if alarms[picture] <= log_limit:
+        if agreeing >= min_inliers and log_false_alarms(matches, agreeing, chance) <= log_limit:
             transforms[picture], inliers[first:last] = transform, agree
