@@ -289,7 +289,7 @@ def postings_and_matches(snapshot: Snapshot, words: Words, threshold: int) -> tu
     """How many postings the query's rows have, and how many of them are close enough."""
     postings = matches = 0
     for segment in snapshot.segments:
-        lists = segment.lists(words.word)
+        lists = segment.lists(words.word, "signature")
         for word, signature in zip(words.word, words.signature, strict=True):
             theirs = lists.signature[lists.offsets[word] : lists.offsets[word + 1]]
             postings += len(theirs)

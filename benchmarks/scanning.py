@@ -5,7 +5,7 @@
 1. Histogram scan against scipy.sparse on the same tf-idf matrix and query, one thread. scipy as `CSR × vector`
    (all rows) and, harder, as the query's rows of the word-major matrix alone.
 2. Hamming scan (XOR, popcount, threshold, weights of bursts within pictures) against the read bandwidth measured in the
-   same run, one thread; and the whole measure, which then weighs bursts across pictures and votes.
+   same run, one thread; and the whole measure, which then votes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from resight.options import ScoringOptions
 from resight.postings import GEOMETRY, Lists
 from resight.scoring import Part, Query, kernels, score, voting
 from resight.scoring.hamming import match_weights
-from resight.types import Float32, UInt64, Words
+from resight.types import UInt64, Words
 
 WORDS, PICTURES, FEATURES = 16_384, 10_000, 1_000
 ROWS = 1_200  # of the Hamming query, each with a list in which every picture has two postings
@@ -94,6 +94,15 @@ def histogram() -> None:
     print(f"  scipy, the query's rows alone {rows * 1e3:.2f} ms: ours is {rows / mine:.1f} times as fast")
 
 
+@numba.njit(cache=True, nogil=True)
+def all_matches(rows: voting.Rows, lists: voting.Listed, rule: voting.Rule, found: voting.Found) -> np.uint64:
+    """Find them and do nothing with them; how many."""
+    count = np.uint64(0)
+    for row in range(len(rows.word)):
+        count += voting.row_matches(row, rows, lists, rule, found)
+    return count
+
+
 def hamming() -> None:
     rng = np.random.default_rng(2)
     postings = 2 * PICTURES * ROWS
@@ -107,42 +116,29 @@ def hamming() -> None:
     query = Query(Words(rows, rows, rng.integers(0, 2**64, ROWS, dtype=np.uint64)), np.zeros(ROWS, GEOMETRY))
     alive = np.ones(PICTURES, np.bool_)
     part = Part(
-        read=lambda _: lists,
-        geometry=lambda found: lists.geometry[found],
+        read=lambda words, *columns: lists,
         squared=np.full(PICTURES, 4 * ROWS),
         alive=alive,
         idf=np.ones(ROWS, np.float32),
     )
-    image, weight = np.zeros(postings, np.uint32), np.zeros(postings, np.float32)
-    posting, ends = np.zeros(0, np.int64), np.zeros(ROWS, np.int64)
+    listed = voting.Listed(lists.offsets, lists.image, lists.signature, lists.geometry, alive)
+    codes = np.zeros(ROWS, np.uint8)
+    asked = voting.Rows(rows, query.words.signature, np.ones(ROWS, np.float32), codes, codes)
+    room = 2 * PICTURES + 1
     read = lists.signature.nbytes / best_of(lambda: read_all(lists.signature)) / 1e9
     for threshold in (8, 16, 24):
-        options = ScoringOptions(threshold=threshold, intra="root-share", inter=True, weak_geometry=False)
-        weights = match_weights(options)
+        options = ScoringOptions(threshold=threshold, intra="root-share", inter=False, weak_geometry=False)
+        rule = voting.Rule(match_weights(options), threshold, False, voting.ROOT_SHARE)
+        found = voting.Found(np.zeros(room, np.uint64), np.zeros(room, np.float32))
 
-        def scan(threshold: int = threshold, weights: Float32 = weights) -> None:
-            voting.find_matches(
-                rows,
-                query.words.signature,
-                lists.offsets,
-                lists.image,
-                lists.signature,
-                alive,
-                weights,
-                threshold,
-                False,
-                voting.ROOT_SHARE,
-                image,
-                posting,
-                weight,
-                ends,
-            )
+        def scan(rule: voting.Rule = rule, found: voting.Found = found) -> np.uint64:
+            return all_matches(asked, listed, rule, found)
 
-        found, whole = best_of(scan), best_of(lambda o=options: score(query, [part], options=o))  # type: ignore[misc]
-        speed = lists.signature.nbytes / found / 1e9
+        scanned, whole = best_of(scan), best_of(lambda o=options: score(query, [part], options=o))  # type: ignore[misc]
+        speed = lists.signature.nbytes / scanned / 1e9
         print(
-            f"Hamming scan, threshold {threshold} ({ends[-1] / postings:.2%} match and are weighed): "
-            f"{postings / found / 1e6:.0f} M signatures/s, {speed:.1f} GB/s of signatures "
+            f"Hamming scan, threshold {threshold} ({scan() / postings:.2%} match and are weighed): "
+            f"{postings / scanned / 1e6:.0f} M signatures/s, {speed:.1f} GB/s of signatures "
             f"= {speed / read:.0%} of the read bandwidth of {read:.1f} GB/s; "
             f"with votes {postings / whole / 1e6:.0f} M signatures/s"
         )

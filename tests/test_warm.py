@@ -27,7 +27,7 @@ compiled = lambda: {
 }
 warm()
 before = compiled()
-for warmed in ("scoring.kernels.scan_product", "scoring.voting.find_matches", "rerank.verify._verify_each"):
+for warmed in ("scoring.kernels.scan_product", "scoring.voting.add_votes", "rerank.verify._verify_each"):
     assert before[f"resight.{warmed}"], before
 with Index.open(sys.argv[1]) as index:
     chosen = [ScoringOptions(weak_geometry=weak, inter=inter) for weak in (False, True) for inter in (False, True)]

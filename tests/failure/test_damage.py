@@ -222,16 +222,17 @@ def test_blocks_of_large_files_are_checked_when_they_are_used(tmp_path: Path) ->
         assert "signature.npy is damaged" in problem
         with pytest.raises(IndexDamagedError, match=r"signature\.npy is damaged"), open_snapshot(folder) as snapshot:
             contents(snapshot)
-    zero = np.zeros(1, np.int32)
+    zero, signatures = np.zeros(1, np.int32), np.frombuffer(whole[-16:], np.uint64)
     with open_snapshot(folder) as snapshot:  # the last byte is damaged, in the list of the last word
-        common, rare = (Words(zero, zero + word, zero.astype(np.uint64)) for word in (0, WORDS - 1))
-        assert snapshot.segments[0].lists(common.word).offsets[1] * 8 < 2 * BLOCK
-        assert ranking(snapshot, "cosine", common)
+        lists = snapshot.segments[0].lists(zero, "signature")
+        assert lists.offsets[1] * 8 < 2 * BLOCK
+        common, rare = Words(zero, zero, lists.signature[:1]), Words(zero, zero + WORDS - 1, signatures[:1])
+        assert ranking(snapshot, "hamming", common)
         with pytest.raises(IndexDamagedError, match=f"wrong checksum in bytes {3 * BLOCK} to"):
-            ranking(snapshot, "cosine", rare)
+            ranking(snapshot, "hamming", rare)
     path.write_bytes(whole)
     with open_snapshot(folder) as snapshot:
-        assert ranking(snapshot, "cosine", rare)
+        assert ranking(snapshot, "hamming", rare)
 
 
 def test_threads_that_check_the_same_blocks(tmp_path: Path) -> None:

@@ -66,8 +66,7 @@ def dense_idf(pictures: Sequence[Query], k: int) -> Array:
 def part_of(pictures: Sequence[Query], k: int, idf: Array, alive: Sequence[bool] | Array | None = None) -> Part:
     lists = lists_of(pictures, k)
     return Part(
-        read=lambda _: lists,
-        geometry=lambda postings: lists.geometry[postings],
+        read=lambda words, *columns: lists,
         squared=np.array([(histogram(p, k) ** 2).sum() for p in pictures], dtype=np.int64),
         alive=np.ones(len(pictures), np.bool_) if alive is None else np.asarray(alive, np.bool_),
         idf=idf.astype(np.float32),

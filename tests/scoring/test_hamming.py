@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from resight.options import ScoringOptions
-from resight.scoring import hamming, score
+from resight.scoring import score
 from resight.scoring.voting import INTRA
 
 from . import made
@@ -55,17 +55,3 @@ def test_scores_equal_the_reference_where_weights_vanish(intra: str, sigma: floa
     alive, idf = collection.alive.tolist(), collection.idf.tolist()
     right = hamming_scores(collection.query, collection.pictures, alive=alive, idf=idf, options=options)
     assert found.tolist() == pytest.approx(right, rel=1e-4, abs=1e-30)
-
-
-@pytest.mark.parametrize("block", [1, 7, 100])
-@pytest.mark.parametrize("weak_geometry", [False, True])
-def test_scores_do_not_depend_on_the_block(block: int, weak_geometry: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    collection = random_collection(4, assigned=2, removed=0.2)
-    options = made.hamming(intra="root-share", inter=True, weak_geometry=weak_geometry, size_power=0.5)
-    parts = collection.parts([0, 9, 9, 25])
-    whole = np.concatenate(score(collection.query, parts, options=options))
-    lengths = np.diff(made.lists_of(collection.pictures, collection.k).offsets)[collection.query.words.word]
-    assert lengths.max() > 7
-    assert 100 < lengths.sum() < hamming.BLOCK  # so that it is one block, and then several
-    monkeypatch.setattr(hamming, "BLOCK", block)
-    assert np.concatenate(score(collection.query, parts, options=options)).tobytes() == whole.tobytes()

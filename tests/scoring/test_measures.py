@@ -153,7 +153,7 @@ def test_matches_equal_a_double_loop(seed: int) -> None:
     collection = random_collection(seed, k=12, pictures=6, features=25)
     slot_of = np.array([2, -1, 0, 1, -1, 3], np.int32)
     part, query = collection.part, collection.query.words
-    lists = part.read(None)
+    lists = part.read(None, "image")
     expected: dict[tuple[int, int], list[int]] = {}  # each feature's closest match in each picture
     for row, (word, bits) in enumerate(zip(query.word, query.signature, strict=True)):
         for posting in range(lists.offsets[word], lists.offsets[word + 1]):
@@ -187,7 +187,7 @@ def test_idf_by_hand() -> None:
 def test_idf_follows_from_the_lists() -> None:
     collection = random_collection(5)
     n = len(collection.pictures)
-    df, *_ = count(collection.part.read(None), np.ones(n, np.bool_))
+    df, *_ = count(collection.part.read(None, "image"), np.ones(n, np.bool_))
     # Eq. 2 has log n where resight has log (n + 1).
     assert idf_weights(df, n) == pytest.approx(collection.idf - log(n) + log(n + 1), abs=1e-6)
 

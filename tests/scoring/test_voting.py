@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from resight.scoring import voting
 from resight.scoring.hamming import match_weights
 
 from . import made, twins
-from .made import Collection, random_collection
+from .made import random_collection
 
 Array = npt.NDArray[Any]
 collections = st.builds(
@@ -30,97 +31,122 @@ collections = st.builds(
 few = settings(max_examples=40, deadline=None)
 
 
-@settings(max_examples=150, deadline=None)
-@given(
-    collection=collections,
-    threshold=st.integers(0, 64),
-    sigma=st.floats(12, 64),
-    closest_only=st.booleans(),
-    intra=st.sampled_from(list(voting.INTRA.values())),
-    with_postings=st.booleans(),
-)
-def test_find_matches_equals_its_twin(
-    collection: Collection, threshold: int, sigma: float, closest_only: bool, intra: int, with_postings: bool
-) -> None:
+@dataclass
+class Asked:
+    """What the kernels take, and the twin's matches."""
+
+    rows: voting.Rows
+    lists: voting.Listed
+    rule: voting.Rule
+    found: voting.Found
+    row: Array
+    posting: Array
+    weight: Array
+
+    @property
+    def arguments(self) -> tuple[voting.Rows, voting.Listed, voting.Rule, voting.Found]:
+        return self.rows, self.lists, self.rule, self.found
+
+    @property
+    def image(self) -> Array:
+        return self.lists.image[self.posting]
+
+    @property
+    def pictures(self) -> int:
+        return len(self.lists.alive)
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> Asked:
+    collection = draw(collections)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     lists, query = made.lists_of(collection.pictures, collection.k), collection.query.words
-    weights = match_weights(ScoringOptions(sigma=sigma))
-    searched = (lists.offsets, lists.image, lists.signature, collection.alive, weights, threshold, closest_only, intra)
-    room = int((lists.offsets[query.word + 1] - lists.offsets[query.word]).sum())
-    image, weight, ends = np.full(room, 99, np.uint32), np.full(room, -9, np.float32), np.full(len(query), -9, np.int64)
-    posting = np.full(room if with_postings else 0, -9, np.int64)
-    voting.find_matches(query.word, query.signature, *searched, image, posting, weight, ends)
-    expected = twins.find_matches(query.word, query.signature, *searched)
-    count = int(ends[-1])
-    assert image[:count].tolist() == expected[0].tolist()
-    assert not with_postings or posting[:count].tolist() == expected[1].tolist()
-    assert weight[:count] == pytest.approx(expected[2], rel=1e-5)
-    assert ends.tolist() == expected[3].tolist()
+    weights = match_weights(ScoringOptions(sigma=draw(st.floats(12, 64))))
+    intra = draw(st.sampled_from(list(voting.INTRA.values())))
+    rule = voting.Rule(weights, draw(st.integers(0, 64)), draw(st.booleans()), intra)
+    codes = np.frombuffer(rng.bytes(GEOMETRY.itemsize * len(lists.image)), GEOMETRY)
+    listed = voting.Listed(lists.offsets, lists.image, lists.signature, codes, collection.alive)
+    angle, scale = rng.integers(0, 256, (2, len(query)), dtype=np.uint8)
+    rows = voting.Rows(query.word, query.signature, rng.random(len(query)).astype(np.float32), angle, scale)
+    room = int(np.diff(lists.offsets).max()) + 1
+    found = voting.Found(np.full(room, 2**40, np.uint64), np.full(room, -9, np.float32))
+    searched = (lists.offsets, lists.image, lists.signature, collection.alive, *rule)
+    return Asked(rows, listed, rule, found, *twins.row_matches(query.word, query.signature, *searched))
 
 
-def some_matches(seed: int) -> tuple[np.random.Generator, Array, Array, Array]:
-    """A generator, and the pictures, weights and row ends of up to 60 matches in 5 pictures; some rows have none."""
-    rng = np.random.default_rng(seed)
-    ends = np.cumsum(rng.integers(0, 7, 10) * rng.integers(0, 2, 10))
-    count = int(ends[-1])
-    return rng, rng.integers(0, 5, count).astype(np.uint32), rng.random(count).astype(np.float32), ends
-
-
-@few
-@given(seed=st.integers(0, 2**32))
-def test_raise_peaks_and_add_totals_equal_their_twins(seed: int) -> None:
-    rng, _, weight, ends = some_matches(seed)
-    weight *= (rng.random(len(weight)) < 0.9) * 10.0 ** rng.integers(-30, 1)
-    peaks = np.where(rng.random(len(ends)) < 0.2, weight.max(initial=0), 0).astype(np.float32)
-    expected = twins.raise_peaks(weight, ends, peaks)
-    voting.raise_peaks(weight, ends, peaks)
-    assert np.array_equal(peaks, expected)
-    # They are whole units, so they are the same in whatever order and in how many parts they are added.
-    totals = np.full(len(ends), 1000, np.int64)
-    voting.add_totals(weight, ends, peaks, totals)
-    assert np.array_equal(totals, 1000 + twins.add_totals(weight, ends, peaks))
+@settings(max_examples=150, deadline=None)
+@given(asked=questions())
+def test_row_matches_equals_its_twin(asked: Asked) -> None:
+    for row in range(len(asked.rows.word)):
+        count = voting.row_matches(row, *asked.arguments)
+        mine = asked.row == row
+        assert asked.found.posting[:count].tolist() == asked.posting[mine].tolist()
+        assert asked.found.weight[:count] == pytest.approx(asked.weight[mine], rel=1e-5)
 
 
 @few
-@given(seed=st.integers(0, 2**32), inter=st.booleans())
-def test_weigh_rows_equals_its_twin(seed: int, inter: bool) -> None:
-    rng, _, weight, ends = some_matches(seed)
-    row_weight = rng.random(len(ends)).astype(np.float32)
-    totals = rng.random(len(ends)) + 0.1 if inter else np.zeros(0)
-    expected = twins.weigh_rows(weight, ends, row_weight, totals)
-    voting.weigh_rows(weight, ends, row_weight, totals)
-    assert weight == pytest.approx(expected, rel=1e-5)
+@given(asked=questions(), floor=st.sampled_from([0, 1e-20, 0.5]))
+def test_raise_peaks_and_add_totals_equal_their_twins(asked: Asked, floor: float) -> None:
+    peaks = np.full(len(asked.rows.word), floor, np.float32)
+    expected = twins.raise_peaks(asked.row, asked.weight, peaks)
+    voting.raise_peaks(*asked.arguments, peaks)
+    assert peaks == pytest.approx(expected, rel=1e-5)
+    totals = np.full(len(peaks), 1000, np.int64)
+    voting.add_totals(*asked.arguments, peaks, totals)
+    assert totals == pytest.approx(1000 + twins.add_totals(asked.row, asked.weight, peaks), rel=1e-5, abs=70)
 
 
 @few
-@given(seed=st.integers(0, 2**32))
-def test_add_votes_equals_its_twin(seed: int) -> None:
-    _, image, weight, _ = some_matches(seed)
-    scores = np.full(5, 2, np.float32)
-    voting.add_votes(image, weight, scores)
-    assert scores == pytest.approx(2 + twins.add_votes(image, weight, 5), rel=1e-5)
+@given(asked=questions(), cut=st.integers(0, 12))
+def test_totals_are_whole_units_so_parts_may_be_added_in_any_order(asked: Asked, cut: int) -> None:
+    """Two parts are made by calling the pictures of the other one removed."""
+    peaks = np.zeros(len(asked.rows.word), np.float32)
+    totals, halves = np.zeros((2, len(peaks)), np.int64)
+    voting.raise_peaks(*asked.arguments, peaks)
+    voting.add_totals(*asked.arguments, peaks, totals)
+    for part in (np.arange(asked.pictures) >= cut, np.arange(asked.pictures) < cut):
+        lists = asked.lists._replace(alive=asked.lists.alive & part)
+        voting.add_totals(asked.rows, lists, asked.rule, asked.found, peaks, halves)
+    assert np.array_equal(totals, halves)
 
 
 @few
-@given(seed=st.integers(0, 2**32))
-def test_add_to_bins_equals_its_twin(seed: int) -> None:
-    rng, image, weight, ends = some_matches(seed)
-    angle, scale = rng.integers(0, 256, (2, len(ends)), dtype=np.uint8)
-    codes = np.frombuffer(rng.bytes(GEOMETRY.itemsize * len(image)), GEOMETRY).copy()
-    bins = np.full((5, voting.TURNS + voting.SIZES), 2, np.float32)
-    arguments = (image, weight, ends, angle, scale, codes)
-    voting.add_to_bins(*arguments, bins)
-    assert bins == pytest.approx(2 + twins.add_to_bins(*arguments, 5), rel=1e-5)
+@given(asked=questions(), inter=st.booleans(), seed=st.integers(0, 2**32))
+def test_add_votes_equals_its_twin(asked: Asked, inter: bool, seed: int) -> None:
+    totals = np.random.default_rng(seed).random(len(asked.rows.word)) + 0.1 if inter else np.zeros(0)
+    expected = twins.add_votes(asked.row, asked.image, asked.weight, asked.rows.weight, totals, asked.pictures)
+    votes = np.full((asked.pictures, 1), 2, np.float32)
+    voting.add_votes(*asked.arguments, totals, votes)
+    assert votes[:, 0] == pytest.approx(2 + expected, rel=1e-5)
+    # In bins of turn and size the same votes are counted twice, each where its match says.
+    codes = asked.lists.geometry[asked.posting]
+    turn, size = twins.bins(asked.rows.angle[asked.row], asked.rows.scale[asked.row], codes["angle"], codes["scale"])
+    bins = np.full((asked.pictures, voting.TURNS + voting.SIZES), 2, np.float32)
+    voting.add_votes(*asked.arguments, totals, bins)
+    for of_match, columns in ((turn, range(16)), (size, range(16, 33))):
+        for column in columns:
+            here = of_match == column
+            some = (asked.row[here], asked.image[here], asked.weight[here])
+            part = twins.add_votes(*some, asked.rows.weight, totals, asked.pictures)
+            assert bins[:, column] == pytest.approx(2 + part, rel=1e-5)
 
 
 def test_every_pair_of_codes_falls_into_the_bin_of_the_twin() -> None:
-    image, weight, ends = np.arange(256, dtype=np.uint32), np.ones(256, np.float32), np.array([256])
-    codes = np.zeros(256, GEOMETRY)
-    codes["angle"] = codes["scale"] = np.arange(256)
-    for code in range(256):
-        arguments = (image, weight, ends, np.full(1, code, np.uint8), np.full(1, code, np.uint8), codes)
+    """256 pictures with one feature each, of every angle and scale; so have the rows."""
+    all_codes, zeros, ones = np.arange(256, dtype=np.uint8), np.zeros(256, np.uint64), np.ones(256, np.float32)
+    geometry = np.zeros(256, GEOMETRY)
+    geometry["angle"] = geometry["scale"] = all_codes
+    picture = np.arange(256, dtype=np.uint32)
+    lists = voting.Listed(np.array([0, 256]), picture, zeros, geometry, np.ones(256, np.bool_))
+    found = voting.Found(np.zeros(257, np.uint64), np.zeros(257, np.float32))
+    for code in all_codes:
+        row = voting.Rows(np.zeros(1, np.int32), zeros[:1], ones[:1], all_codes[[code]], all_codes[[code]])
         bins = np.zeros((256, voting.TURNS + voting.SIZES), np.float32)
-        voting.add_to_bins(*arguments, bins)
-        assert np.array_equal(bins, twins.add_to_bins(*arguments, 256))
+        voting.add_votes(row, lists, voting.Rule(ones, 64, False, voting.NONE), found, np.zeros(0), bins)
+        expected = np.zeros_like(bins)
+        for bin_of in twins.bins(row.angle, row.scale, all_codes, all_codes):
+            expected[picture, bin_of] += 1
+        assert np.array_equal(bins, expected)
 
 
 @few

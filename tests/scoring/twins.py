@@ -91,7 +91,7 @@ def weighted_norms(offsets: Array, list_image: Array, idf: Array, power: int, pi
 # --- voting.py
 
 
-def find_matches(
+def row_matches(
     word: Array,
     signature: Array,
     offsets: Array,
@@ -102,8 +102,8 @@ def find_matches(
     threshold: int,
     closest_only: bool,
     intra: int,
-) -> tuple[Array, Array, Array, Array]:
-    """(image, posting, weight, ends)."""
+) -> tuple[Array, Array, Array]:
+    """(row, posting, weight) of all rows' matches, one after the other."""
     close, distance = _close(word, signature, offsets, list_signature, threshold)
     close &= alive[list_image]
     if closest_only:
@@ -123,49 +123,33 @@ def find_matches(
         ROOT_SHARE: np.sqrt(share),
         LOG_SHARE: np.log(1 + share),
     }[intra]
-    posting = np.nonzero(close)[1]
-    return list_image[posting], posting, (weight * factor)[close], np.cumsum(close.sum(axis=1))
+    return *np.nonzero(close), (weight * factor)[close]
 
 
-def _rows(ends: Array) -> Array:
-    """The row of each match."""
-    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-
-
-def raise_peaks(weight: Array, ends: Array, peaks: Array) -> Array:
+def raise_peaks(row: Array, weight: Array, peaks: Array) -> Array:
     largest = peaks.copy()
-    np.maximum.at(largest, _rows(ends), weight)
+    np.maximum.at(largest, row, weight)
     return largest
 
 
-def add_totals(weight: Array, ends: Array, peaks: Array) -> Array:
-    row, totals = _rows(ends), np.zeros(len(ends), np.int64)
-    units = weight.astype(float) / np.where(peaks, peaks, 1).astype(float)[row] * UNIT
-    np.add.at(totals, row, units.astype(np.int64))
+def add_totals(row: Array, weight: Array, peaks: Array) -> Array:
+    totals = np.zeros(len(peaks))
+    np.add.at(totals, row, weight / np.where(peaks, peaks, 1).astype(float)[row] * UNIT)
     return totals
 
 
-def weigh_rows(weight: Array, ends: Array, row_weight: Array, totals: Array) -> Array:
-    row, value = _rows(ends), weight.astype(float)
-    share = value / np.where(totals, totals, 1)[row] if len(totals) else 1.0
-    result: Array = row_weight[row] * value * np.sqrt(share)
-    return result
+def add_votes(row: Array, image: Array, weight: Array, row_weight: Array, totals: Array, pictures: int) -> Array:
+    """One bin for each picture."""
+    share = weight / np.where(totals, totals, 1)[row] if len(totals) else 1.0
+    return np.bincount(image, row_weight[row] * weight * np.sqrt(share), pictures)
 
 
-def add_votes(image: Array, weight: Array, pictures: int) -> Array:
-    return np.bincount(image, weight.astype(float), pictures)
-
-
-def add_to_bins(
-    image: Array, weight: Array, ends: Array, row_angle: Array, row_scale: Array, geometry: Array, pictures: int
-) -> Array:
-    row = _rows(ends)
-    turn = (geometry["angle"].astype(float) - row_angle[row]) * 360 / 256
-    octaves = (row_scale[row] - geometry["scale"].astype(float)) / 20
-    bins = np.zeros((pictures, 33))
-    np.add.at(bins, (image, np.floor(turn / 22.5 + 0.5).astype(int) % 16), weight)
-    np.add.at(bins, (image, 24 + np.clip(np.floor(octaves / 0.5 + 0.5), -8, 8).astype(int)), weight)
-    return bins
+def bins(angle: Array, scale: Array, their_angle: Array, their_scale: Array) -> tuple[Array, Array]:
+    """The bins of turn and of change of size that matches of these codes fall into."""
+    turn = (their_angle.astype(float) - angle) * 360 / 256
+    octaves = (scale - their_scale.astype(float)) / 20
+    size = 24 + np.clip(np.floor(octaves / 0.5 + 0.5), -8, 8)
+    return np.floor(turn / 22.5 + 0.5).astype(int) % 16, size.astype(int)
 
 
 def agreeing_votes(bins: Array) -> Array:

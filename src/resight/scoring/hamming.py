@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from ..options import ScoringOptions
 from ..postings import SCALE_STEPS_PER_OCTAVE
-from ..types import Float32, Float64, Int32, Int64, UInt32, UInt64, Words
+from ..types import Float32, Float64, Int32, Int64, UInt64, Words
 from . import kernels, voting
 from .part import Part, Query
 
-BLOCK = 1 << 22  # postings that are scanned before their matches are weighed: at most 70 MB of matches
 ROOM = 100  # matches per picture that are made room for at first
 
 
@@ -29,86 +28,42 @@ def size_weights(options: ScoringOptions) -> Float32:
 
 
 def hamming_score(query: Query, parts: Sequence[Part], options: ScoringOptions) -> list[Float32]:
-    """Σ over matches of their weights, divided by the L2 norm of the picture's word counts (BURST-09 eq. 1–6).
-
-    Rows are taken a few at a time, so that memory is bounded by their longest lists, whatever the query.
-    """
-    words = query.words
-    sizes = [part.read(words.word).offsets for part in parts]
-    lengths = sum((offsets[words.word + 1] - offsets[words.word] for offsets in sizes), np.zeros(len(words), np.int64))
-    tally: list[Float32] = [
-        np.zeros((part.pictures, voting.TURNS + voting.SIZES) if options.weak_geometry else part.pictures, np.float32)
-        for part in parts
-    ]
-    for rows in _blocks(lengths):
-        _vote(query, rows, parts, tally, options)
-    scores = [_agreeing(bins) for bins in tally] if options.weak_geometry else tally
-    return [s * part.inverse_norm for s, part in zip(scores, parts, strict=True)]
-
-
-def _blocks(lengths: Int64) -> Iterator[slice]:
-    """Consecutive rows whose lists have at most BLOCK postings together; a longer list is a block by itself."""
-    start, held = 0, 0
-    for row, length in enumerate(lengths.tolist()):
-        if held and held + length > BLOCK:
-            yield slice(start, row)
-            start, held = row, 0
-        held += length
-    if len(lengths):
-        yield slice(start, len(lengths))
-
-
-def _vote(query: Query, rows: slice, parts: Sequence[Part], tally: list[Float32], options: ScoringOptions) -> None:
-    """Add the votes of these rows, in all parts: the weight of a match depends on what its row matches elsewhere."""
-    word, feature = query.words.word[rows], query.words.feature[rows]
-    found = [_find(query, rows, part, options) for part in parts]
-    totals = _totals([(weight, ends) for _, _, weight, ends in found], len(word)) if options.inter else np.zeros(0)
-    codes = query.geometry[feature]
-    for part, (image, posting, weight, ends), votes in zip(parts, found, tally, strict=True):
-        row_weight = part.idf[word] ** 2 * size_weights(options)[codes["scale"]]
-        voting.weigh_rows(weight, ends, row_weight, totals)
-        if options.weak_geometry:
-            angle, scale = (np.ascontiguousarray(codes[name]) for name in ("angle", "scale"))
-            voting.add_to_bins(image, weight, ends, angle, scale, part.geometry(posting), votes)
-        else:
-            voting.add_votes(image, weight, votes)
+    """Σ over matches of their weights, divided by the L2 norm of the picture's word counts (BURST-09 eq. 1–6)."""
+    order = np.argsort(query.words.word, kind="stable")
+    word, signature = query.words.word[order], query.words.signature[order]
+    codes = query.geometry[query.words.feature[order]]
+    angle, scale = (np.ascontiguousarray(codes[name]) for name in ("angle", "scale"))
+    rule = voting.Rule(match_weights(options), options.threshold, options.closest_only, voting.INTRA[options.intra])
+    asked = []
+    for part in parts:
+        lists = part.read(word, "image", "signature", *(["geometry"] if options.weak_geometry else []))
+        room = int((lists.offsets[word + 1] - lists.offsets[word]).max(initial=0)) + 1
+        asked.append(
+            (
+                voting.Rows(word, signature, part.idf[word] ** 2 * size_weights(options)[scale], angle, scale),
+                voting.Listed(lists.offsets, lists.image, lists.signature, lists.geometry, part.alive),
+                rule,
+                voting.Found(np.empty(room, np.uint64), np.empty(room, np.float32)),
+            )
+        )
+    # A match's weight depends on what its row matches in all parts.
+    totals = _totals(asked, len(word)) if options.inter else np.zeros(0)
+    scores = []
+    for part, each in zip(parts, asked, strict=True):
+        votes = np.zeros((part.pictures, voting.TURNS + voting.SIZES if options.weak_geometry else 1), np.float32)
+        voting.add_votes(*each, totals, votes)
+        scores.append((_agreeing(votes) if options.weak_geometry else votes[:, 0]) * part.inverse_norm)
+    return scores
 
 
-def _totals(found: list[tuple[Float32, Int64]], rows: int) -> Float64:
-    """The sum of each row's weights over all parts (BURST-09 eq. 5)."""
+def _totals(asked: Sequence[tuple[voting.Rows, voting.Listed, voting.Rule, voting.Found]], rows: int) -> Float64:
+    """The sum of the weights of each row's matches over all parts (BURST-09 eq. 5)."""
     peaks, totals = np.zeros(rows, np.float32), np.zeros(rows, np.int64)
-    for weight, ends in found:
-        voting.raise_peaks(weight, ends, peaks)
-    for weight, ends in found:
-        voting.add_totals(weight, ends, peaks, totals)
+    for each in asked:
+        voting.raise_peaks(*each, peaks)
+    for each in asked:
+        voting.add_totals(*each, peaks, totals)
     return totals / voting.UNIT * peaks
-
-
-def _find(query: Query, rows: slice, part: Part, options: ScoringOptions) -> tuple[UInt32, Int64, Float32, Int64]:
-    """Pictures, postings (with weak geometry), weights and row ends of the matches."""
-    word = query.words.word[rows]
-    lists = part.read(word)
-    room = int((lists.offsets[word + 1] - lists.offsets[word]).sum())
-    image, weight, ends = np.empty(room, np.uint32), np.empty(room, np.float32), np.zeros(len(word), np.int64)
-    posting = np.empty(room if options.weak_geometry else 0, np.int64)
-    voting.find_matches(
-        word,
-        query.words.signature[rows],
-        lists.offsets,
-        lists.image,
-        lists.signature,
-        part.alive,
-        match_weights(options),
-        options.threshold,
-        options.closest_only,
-        voting.INTRA[options.intra],
-        image,
-        posting,
-        weight,
-        ends,
-    )
-    count = ends[-1] if len(ends) else 0
-    return image[:count], posting[:count], weight[:count], ends
 
 
 def _agreeing(bins: Float32) -> Float32:
@@ -123,7 +78,7 @@ def matches(query: Words, part: Part, slot_of: Int32, options: ScoringOptions) -
     Keeping the closest alone (multiple match removal, BURST-09) also bounds memory: a checkerboard matches itself in
     millions of ways.
     """
-    lists = part.read(query.word)
+    lists = part.read(query.word, "image", "signature")
     slots = int(slot_of.max(initial=-1)) + 1
     found = np.zeros((ROOM * slots, 4), np.int64)
     while True:

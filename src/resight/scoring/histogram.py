@@ -19,7 +19,7 @@ def l1(query: Words, part: Part) -> Float32:
     """Σ min(q_i, d_i) of the unit-L1 tf-idf vectors = 1 − ‖q − d‖₁ / 2."""
     word, value = _weighted(query, part)
     value /= max(float(value.sum()), 1e-30)
-    lists, scores = part.read(word), np.zeros(part.pictures, np.float32)
+    lists, scores = part.read(word, "image"), np.zeros(part.pictures, np.float32)
     idf = part.idf[word]
     kernels.scan_minimum(word, value, idf, part.inverse_weighted_l1, lists.offsets, lists.image, scores)
     return scores
@@ -46,6 +46,6 @@ def _weighted(query: Words, part: Part) -> tuple[Int32, Float32]:
 
 
 def _product(word: Int32, value: Float32, part: Part, inverse_norm: Float32) -> Float32:
-    lists, scores = part.read(word), np.zeros(part.pictures, np.float32)
+    lists, scores = part.read(word, "image"), np.zeros(part.pictures, np.float32)
     kernels.scan_product(word, value, lists.offsets, lists.image, scores)
     return scores * inverse_norm

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,10 @@ from ..postings import Lists
 from ..types import Float32, Int32, Int64, Words
 from . import kernels
 
-ReadLists = Callable[[Int32 | None], Lists]
-ReadGeometry = Callable[[Int64], npt.NDArray[Any]]  # the codes of these postings, known to be undamaged
+
+class ReadLists(Protocol):
+    def __call__(self, words: Int32 | None, *columns: str) -> Lists:
+        """The lists, once those of the given words (None: all) are known to be undamaged in these columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,7 @@ class Query:
 class Part:
     """Lists of some pictures, and the statistics that weigh them."""
 
-    read: ReadLists  # the lists, once those of the given words (None: all) are known to be undamaged
-    geometry: ReadGeometry
+    read: ReadLists
     squared: Int64  # (n,) Σ tf² of each picture
     alive: npt.NDArray[np.bool_]  # (n,) False for removed pictures: they neither score nor count
     idf: Float32  # (K,) of the whole collection, not of this part alone
@@ -56,7 +56,7 @@ class Part:
         return _inverse(np.sqrt(self._weighted(2)))
 
     def _weighted(self, power: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        lists, norms = self.read(None), np.zeros(self.pictures, np.float64)
+        lists, norms = self.read(None, "image"), np.zeros(self.pictures, np.float64)
         kernels.weighted_norms(lists.offsets, lists.image, self.idf, power, norms)
         return norms
 

@@ -1,21 +1,22 @@
 """Matches vote for pictures: the kernels of the Hamming measure with burst weights and weak geometry (BURST-09).
 
-A match is a query row and a posting of its word whose signatures are close. Rows are scanned one after the other and a
-list is ordered by picture, so the matches of a row in a picture follow each other, and those of a row in all pictures
-too: both sums of the burst weights are over stretches of the same arrays, and nothing needs to be transposed.
+A match is a query row and a posting of its word whose signatures are close. Rows are taken one after the other, and a
+list is ordered by picture, so the matches of a row in a picture follow each other: a row needs no more than room for
+its own matches, and nothing needs to be transposed. Rows come sorted by word, so that a list is fetched from memory
+once, however many rows look into it.
 
 With multiple assignment each row counts as a query descriptor of its own, as in the paper (§4.2).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .._numba import kernel
-from ..types import Bytes, Float32, Float64, Int64, UInt32, UInt64
+from ..types import Bytes, Float32, Float64, Int32, Int64, UInt32, UInt64
 from .kernels import popcount
 
 NONE, COUNT, ROOT_COUNT, ROOT_SHARE, LOG_SHARE = range(5)
@@ -30,82 +31,102 @@ TURNS, SIZES = 16, 17
 TURN_STEPS, SIZE_STEPS = 256 // TURNS, 10  # codes per bin
 # How natural a transformation is: upright views above all, then quarter turns; sizes that differ little.
 TURN_PRIOR = np.array([1, 0.95, 0.8, 0.8, 0.9, 0.8, 0.8, 0.8, 0.9, 0.8, 0.8, 0.8, 0.9, 0.8, 0.8, 0.95], np.float32)
+# The bin of each difference of scale codes, query − picture + 255: codes of scale grow as features shrink.
+SIZE_BIN = np.clip((np.arange(-255, 256) + SIZE_STEPS // 2) // SIZE_STEPS + SIZES // 2, 0, SIZES - 1).astype(np.uint64)
 SIZE_PRIOR = (1 - 0.025 * np.abs(np.arange(SIZES) - SIZES // 2)).astype(np.float32)
 
 
-@kernel
-def find_matches(
-    word: npt.NDArray[np.int32],
-    signature: UInt64,
-    offsets: Int64,
-    list_image: UInt32,
-    list_signature: UInt64,
-    alive: npt.NDArray[np.bool_],
-    weight_at: Float32,
-    threshold: int,
-    closest_only: bool,
-    intra: int,
-    image: UInt32,
-    posting: Int64,
-    weight: Float32,
-    ends: Int64,
-) -> None:
-    """Write the matches of all rows, one after the other, with their weights; row r's end at ends[r].
+class Rows(NamedTuple):
+    """A query's rows, sorted by word."""
 
-    ``image``, ``weight`` and, unless it is empty, ``posting`` must have room for all postings of the rows' words.
-    """
-    limit, found = np.uint64(threshold), np.int64(0)
-    for row in range(len(word)):
-        mine, run, closest = signature[row], found, np.uint64(0)
-        first, last = np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])
-        before = first
-        for at in range(first, last):
-            distance = popcount(mine ^ list_signature[at])
-            if distance > limit:
-                continue
-            picture = list_image[at]
-            if not alive[picture]:
-                continue
-            if found > run and picture != image[run]:
-                _settle(run, found, before, first, last, list_image, intra, weight)
-                run = found
-            before = np.uint64(at)
-            if closest_only and found > run:
+    word: Int32
+    signature: UInt64
+    weight: Float32
+    angle: Bytes
+    scale: Bytes
+
+
+class Listed(NamedTuple):
+    """The lists of a part."""
+
+    offsets: Int64
+    image: UInt32
+    signature: UInt64
+    geometry: npt.NDArray[Any]
+    alive: npt.NDArray[np.bool_]  # by picture
+
+
+class Rule(NamedTuple):
+    """What matches, and what it weighs within its picture."""
+
+    weight_at: Float32  # by Hamming distance
+    threshold: int
+    closest_only: bool
+    intra: int
+
+
+class Found(NamedTuple):
+    """The matches of one row: there must be room for one more than the longest list has."""
+
+    posting: UInt64
+    weight: Float32
+
+
+@kernel
+def row_matches(row: int, rows: Rows, lists: Listed, rule: Rule, found: Found) -> np.uint64:
+    """Write the row's matches in living pictures, with their weights; how many."""
+    mine, one = rows.signature[row], np.uint64(1)
+    first, last = np.uint64(lists.offsets[rows.word[row]]), np.uint64(lists.offsets[rows.word[row] + 1])
+    close = _close_postings(mine, lists.signature, first, last, np.uint64(rule.threshold), found.posting)
+    at, end = np.uint64(0), np.uint64(0)
+    while at < close:
+        run, picture, closest = end, lists.image[found.posting[at]], np.uint64(65)
+        while at < close and lists.image[found.posting[at]] == picture:
+            posting = found.posting[at]
+            distance = popcount(mine ^ lists.signature[posting])
+            at += one
+            if rule.closest_only:
                 if distance >= closest:
                     continue
-                found = run
-            closest = distance
-            image[found], weight[found] = picture, weight_at[distance]
-            if len(posting):
-                posting[found] = at
-            found += 1
-        if found > run:
-            _settle(run, found, before, first, last, list_image, intra, weight)
-        ends[row] = found
+                closest, end = distance, run
+            found.posting[end] = posting
+            found.weight[end] = rule.weight_at[distance]
+            end += one
+        if not lists.alive[picture]:
+            end = run
+        elif end > run + one or rule.intra != ROOT_SHARE:  # the call is too dear to be made for nothing
+            _settle(run, end, first, last, lists.image, rule.intra, found)
+    return end
+
+
+@kernel
+def _close_postings(
+    mine: np.uint64, signature: UInt64, first: np.uint64, last: np.uint64, limit: np.uint64, close: UInt64
+) -> np.uint64:
+    """Write which postings of first … last are close; how many. Without a branch: guessing which are costs more."""
+    found = np.uint64(0)
+    for posting in range(first, last):
+        close[found] = posting
+        found += np.uint64(popcount(mine ^ signature[posting]) <= limit)
+    return found
 
 
 @kernel
 def _settle(
-    run: np.int64,
-    end: np.int64,
-    at: np.uint64,
-    first: np.uint64,
-    last: np.uint64,
-    list_image: UInt32,
-    intra: int,
-    weight: Float32,
+    run: np.uint64, end: np.uint64, first: np.uint64, last: np.uint64, image: UInt32, intra: int, found: Found
 ) -> None:
-    """Tame the matches run … end of one row in one picture, the last of them at posting ``at``."""
+    """Tame the matches run … end of one row in one picture, in the list first … last."""
+    one, weight = np.uint64(1), found.weight
     if intra in (COUNT, ROOT_COUNT):
-        occurrences, one = 1, np.uint64(1)
-        left, right = at, at + one
-        while left > first and list_image[left - one] == list_image[at]:
-            left, occurrences = left - one, occurrences + 1
-        while right < last and list_image[right] == list_image[at]:
-            right, occurrences = right + one, occurrences + 1
+        left, right = found.posting[run], found.posting[run] + one
+        picture = image[left]
+        while left > first and image[left - one] == picture:
+            left -= one
+        while right < last and image[right] == picture:
+            right += one
         for match in range(run, end):
-            weight[match] /= occurrences if intra == COUNT else np.sqrt(occurrences)
-    elif intra == LOG_SHARE or (intra == ROOT_SHARE and end > run + 1):
+            weight[match] /= right - left if intra == COUNT else np.sqrt(right - left)
+    elif intra in (ROOT_SHARE, LOG_SHARE):
         total = np.float32(0)
         for match in range(run, end):
             total += weight[match]
@@ -115,67 +136,45 @@ def _settle(
 
 
 @kernel
-def raise_peaks(weight: Float32, ends: Int64, peaks: Float32) -> None:
-    """peaks[r] = the largest weight of row r, if it is larger."""
-    match = 0
-    for row in range(len(ends)):
-        while match < ends[row]:
-            peaks[row] = max(peaks[row], weight[match])
-            match += 1
+def raise_peaks(rows: Rows, lists: Listed, rule: Rule, found: Found, peaks: Float32) -> None:
+    """peaks[r] = the largest weight of row r's matches, if it is larger."""
+    for row in range(len(rows.word)):
+        for match in range(row_matches(row, rows, lists, rule, found)):
+            peaks[row] = max(peaks[row], found.weight[match])
 
 
 @kernel
-def add_totals(weight: Float32, ends: Int64, peaks: Float32, totals: Int64) -> None:
-    """totals[r] += the sum of row r's weights, in units of peaks[r] / UNIT."""
-    match = 0
-    for row in range(len(ends)):
-        while match < ends[row]:
+def add_totals(rows: Rows, lists: Listed, rule: Rule, found: Found, peaks: Float32, totals: Int64) -> None:
+    """totals[r] += the sum of the weights of row r's matches, in units of peaks[r] / UNIT."""
+    for row in range(len(rows.word)):
+        for match in range(row_matches(row, rows, lists, rule, found)):
+            if found.weight[match] > 0:
+                totals[row] += np.int64(np.float64(found.weight[match]) / peaks[row] * UNIT)
+
+
+@kernel
+def add_votes(rows: Rows, lists: Listed, rule: Rule, found: Found, totals: Float64, votes: Float32) -> None:
+    """Add each match to its picture's bin of turn and to its bin of change of size; or to its only bin.
+
+    With totals a match weighs weight · sqrt(weight / total of its row) (BURST-09 eq. 5), and always times the row's.
+    """
+    posting, weight, image, geometry = found.posting, found.weight, lists.image, lists.geometry
+    for row in range(len(rows.word)):
+        count, row_weight = row_matches(row, rows, lists, rule, found), rows.weight[row]
+        for match in range(count if len(totals) else np.uint64(0)):
             if weight[match] > 0:
-                totals[row] += np.int64(np.float64(weight[match]) / peaks[row] * UNIT)
-            match += 1
-
-
-@kernel
-def weigh_rows(weight: Float32, ends: Int64, row_weight: Float32, totals: Float64) -> None:
-    """weight ← row_weight · weight · sqrt(weight / total of the row); without totals, row_weight · weight."""
-    match = 0
-    for row in range(len(ends)):
-        while match < ends[row]:
-            value = weight[match]
-            if len(totals) and value > 0:
-                value *= np.sqrt(value / totals[row])
-            weight[match] = row_weight[row] * value
-            match += 1
-
-
-@kernel
-def add_votes(image: UInt32, weight: Float32, scores: Float32) -> None:
-    """scores[image] += weight."""
-    for match in range(len(weight)):
-        scores[image[match]] += weight[match]
-
-
-@kernel
-def add_to_bins(
-    image: UInt32,
-    weight: Float32,
-    ends: Int64,
-    row_angle: Bytes,
-    row_scale: Bytes,
-    geometry: npt.NDArray[Any],
-    bins: Float32,
-) -> None:
-    """Add each match to its picture's bin of turn and to its bin of change of size."""
-    match = 0
-    for row in range(len(ends)):
-        while match < ends[row]:
-            # Codes of angle go round at 256; codes of scale grow as features shrink.
-            turn = np.uint8(geometry[match].angle - row_angle[row] + TURN_STEPS // 2) // TURN_STEPS
-            steps = np.int64(row_scale[row]) - np.int64(geometry[match].scale) + SIZE_STEPS // 2
-            size = TURNS + min(max(steps // SIZE_STEPS + SIZES // 2, np.int64(0)), np.int64(SIZES - 1))
-            bins[image[match], turn] += weight[match]
-            bins[image[match], size] += weight[match]
-            match += 1
+                weight[match] *= np.sqrt(weight[match] / totals[row])
+        if votes.shape[1] == 1:
+            for match in range(count):
+                votes[image[posting[match]], 0] += row_weight * weight[match]
+            continue
+        # Codes of angle go round at 256.
+        angle, scale = rows.angle[row] - np.uint8(TURN_STEPS // 2), np.uint64(rows.scale[row]) + np.uint64(255)
+        for match in range(count):
+            picture, code, value = image[posting[match]], geometry[posting[match]], row_weight * weight[match]
+            turn, size = np.uint8(code.angle - angle) // np.uint8(TURN_STEPS), SIZE_BIN[scale - np.uint64(code.scale)]
+            votes[picture, np.uint64(turn)] += value
+            votes[picture, np.uint64(TURNS) + size] += value
 
 
 @kernel

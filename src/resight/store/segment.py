@@ -156,9 +156,9 @@ class Segment:
         """How many living pictures have each word."""
         return self._df.astype(np.int64) - self.dead.df
 
-    def lists(self, words: Int32 | None, *, signatures: bool = True) -> Lists:
-        """The lists, once those of these words (None: of all) are checked. Geometry is checked by ``geometry``."""
-        for file in ("image.npy", "signature.npy") if signatures else ("image.npy",):
+    def lists(self, words: Int32 | None, *columns: str) -> Lists:
+        """The lists, once those of these words (None: of all) are checked in these columns."""
+        for file in (f"{column}.npy" for column in columns):
             if words is None:
                 self.files[file].check()
             else:
@@ -183,8 +183,7 @@ class Segment:
 
     def all_lists(self) -> Lists:
         """The lists with every byte checked, for merging and checking."""
-        self.files["geometry.npy"].check()
-        return self.lists(None)
+        return self.lists(None, "image", "signature", "geometry")
 
     def _check_rows(self, file: str, start: Int64, stop: Int64) -> None:
         filled = stop > start

@@ -48,9 +48,7 @@ class Snapshot:
             return []
         df: Int64 = np.sum([segment.df for segment in self.segments], axis=0)
         idf = idf_weights(df, self.pictures)
-        return [
-            Part(read=s.lists, geometry=s.geometry, squared=s.squared, alive=s.alive, idf=idf) for s in self.segments
-        ]
+        return [Part(read=s.lists, squared=s.squared, alive=s.alive, idf=idf) for s in self.segments]
 
     def find(self, key: str) -> Row | None:
         """The living picture with this key."""

@@ -201,7 +201,7 @@ class Writer:
             return None
         chosen = np.zeros(segment.record.pictures, np.bool_)
         chosen[ordinals] = True
-        df, _, length, _ = count(segment.lists(None, signatures=False), chosen)
+        df, _, length, _ = count(segment.lists(None, "image"), chosen)
         name = f"dead-{number:08d}.npz"
         file = write_dead(self.folder, segment.record.name, name, Dead(ordinals, df), self._disk)
         return replace(segment.record, dead=file, dead_pictures=len(ordinals), dead_features=int(length.sum()))
