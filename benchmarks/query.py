@@ -41,8 +41,7 @@ from resight.images import find_pictures
 from resight.options import FeatureOptions, VocabularyOptions, fingerprint
 from resight.postings import GEOMETRY
 from resight.recipes import DEFAULT, RECIPES, Recipe
-from resight.scoring import score
-from resight.search import mean_scores, question, search, shortlist, verify_all
+from resight.search import opinion, question, search, shortlist, verify_all
 from resight.search.expand import expand
 from resight.store import Entry, Row, Segment, Snapshot, Writer, create, open_snapshot
 from resight.timing import Stopwatch
@@ -275,13 +274,13 @@ def run_stages(snapshot: Snapshot, assigner: Assigner, features: Features, recip
     with watch.stage("words"):
         asked = question(assigner, features, recipe.assign)
     with watch.stage("score"):
-        scores = [score(asked.query, snapshot.parts, options=recipe.scoring)]
-        candidates = shortlist(snapshot, mean_scores(scores), count)
+        opinions = [opinion(snapshot, asked, recipe.scoring)]
+        candidates = shortlist(snapshot, opinions[0].scores, count)
     with watch.stage("verify"):
         verify_all(snapshot, [asked], candidates[: recipe.verify.shortlist], recipe)
         candidates.sort(key=lambda c: c.by_inliers)
     with watch.stage("expand"):
-        expand(snapshot, [asked], scores, candidates, count, recipe)
+        expand(snapshot, [asked], opinions, candidates, count, recipe)
     return watch.seconds
 
 

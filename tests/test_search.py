@@ -13,7 +13,9 @@ from resight import Index
 from resight.errors import UsageError
 from resight.options import ExpandOptions
 from resight.recipes import RECIPES
-from resight.search import mean_scores
+from resight.search import Candidate, Opinion, at_one_scale, mean_scores, opinion, stored_question
+from resight.search.expand import mean_of_others
+from resight.store import Row, open_snapshot
 from resight.types import Region
 
 from .test_index import Pixels, texture
@@ -96,14 +98,30 @@ def test_wrong_questions_are_named(walls: Index) -> None:
         walls.search(texture(50), texture(51), region=(0, 0, 9, 9))
 
 
-def test_the_mean_is_on_the_scale_of_the_first() -> None:
-    first = [np.array([4, 0, 2], np.float32), np.array([1], np.float32)]
-    second = [np.array([0, 10, 5], np.float32), np.array([0], np.float32)]
-    nothing = [np.zeros(3, np.float32), np.zeros(1, np.float32)]
-    assert [s.tolist() for s in mean_scores([first])] == [[4, 0, 2], [1]]
-    assert [s.tolist() for s in mean_scores([first, second])] == [[2, 2, 2], [0.5]]
-    assert [s.tolist() for s in mean_scores([first, nothing])] == [[2, 0, 1], [0.5]]
-    assert [s.tolist() for s in mean_scores([nothing, first])] == [[0, 0, 0], [0]]
+def test_the_mean_is_on_the_scale_of_the_first_that_says_anything() -> None:
+    first = Opinion([np.array([4, 0, 2], np.float32), np.array([1], np.float32)], most=8)
+    second = Opinion([np.array([0, 8, 4], np.float32), np.array([0], np.float32)], most=16)
+    nothing = Opinion([np.zeros(3, np.float32), np.zeros(1, np.float32)], most=0)
+
+    def mean(*opinions: Opinion) -> list[list[float]]:
+        return [s.tolist() for s in mean_scores(at_one_scale(opinions))]
+
+    assert mean(first) == [[4, 0, 2], [1]]
+    assert mean(first, second) == [[2, 2, 2], [0.5]]
+    assert mean(second, first) == [[4, 4, 4], [1]]
+    assert mean(first, nothing) == mean(nothing, first) == [[2, 0, 1], [0.5]]
+    assert mean(nothing, nothing) == [[0, 0, 0], [0]]
+
+
+@pytest.mark.parametrize("recipe", ["expanded", "hamming", "bow-l1", "bow-l2"])
+def test_the_most_a_question_can_say_is_what_an_indexed_copy_scores(recipe: str, walls: Index) -> None:
+    options = RECIPES[recipe].scoring
+    with open_snapshot(walls.path) as snapshot:
+        row = snapshot.find("wall 1")
+        assert row
+        asked = stored_question(snapshot.segments[0], row)
+        said = opinion(snapshot, asked, options)
+        assert said.most == pytest.approx(said.scores[0][row.ordinal], rel=1e-5) == max(said.scores[0].tolist())
 
 
 # --- expansion
@@ -121,6 +139,13 @@ def test_expansion_reaches_what_the_query_does_not_show(walls: Index, kind: str)
     assert {hit.key for hit in again.hits[:3]} == {"wall 0", "wall 1", "copy"}
     assert rank["wall 2"] == 3  # before all others
     assert "wall 2" not in {hit.key for hit in once.hits if hit.inliers}
+
+
+def test_a_source_does_not_vote_for_itself() -> None:
+    scores = [[np.array([1, 2, 3], np.float32)], [np.array([4, 2, 0], np.float32)], [np.array([1, 8, 0], np.float32)]]
+    rows = [Row(ordinal, "", b"", None, 1, 1, 1, {}) for ordinal in (0, 1)]
+    (mean,) = mean_of_others(scores, [Candidate(0, row, 0.0) for row in rows])  # of the last two
+    assert mean.tolist() == [(1 + 1) / 2, (2 + 2) / 2, 1]
 
 
 def test_expansion_places_results_in_the_querys_frame(walls: Index) -> None:

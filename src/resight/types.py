@@ -84,6 +84,10 @@ class Words:
     def __len__(self) -> int:
         return len(self.word)
 
+    def rows(self, chosen: npt.NDArray[Any]) -> Words:
+        """These rows, by number or by mask."""
+        return Words(self.feature[chosen], self.word[chosen], self.signature[chosen])
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from .options import ScoringOptions, VerifyOptions
-from .postings import GEOMETRY, Lists, of_picture
+from .postings import GEOMETRY, build, of_picture
 from .rerank import Placed, verify
 from .scoring import MEASURES, Part, Query, distinct, matches
 from .types import Words
@@ -17,12 +14,7 @@ from .vocabulary.nearest import CellSearch
 
 def warm() -> None:
     """Run every kernel of a search once, on next to nothing, with the types that stored lists have."""
-    lists = Lists(
-        offsets=_stored(np.zeros(2, np.int64)),
-        image=_stored(np.zeros(0, np.uint32)),
-        signature=_stored(np.zeros(0, np.uint64)),
-        geometry=_stored(np.zeros(0, GEOMETRY)),
-    )
+    lists = build([], words=1)
     part = Part(
         read=lambda words, *columns: lists,
         squared=np.zeros(1, np.int64),
@@ -40,9 +32,3 @@ def warm() -> None:
     matches(words, part, np.zeros(1, np.int32), ScoringOptions())
     four = Placed(np.zeros((4, 2), np.float32), np.ones(4, np.float32), np.zeros(4, np.float32))
     verify(four, four, bounds=np.array([0, 4]), sizes=np.ones((1, 2), np.int64), options=VerifyOptions())
-
-
-def _stored(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """As an index maps it: read-only, which is another type to numba."""
-    array.setflags(write=False)
-    return array

@@ -29,19 +29,20 @@ class Lists:
 
 
 def build(pictures: Sequence[tuple[Words, npt.NDArray[Any]]], *, words: int) -> Lists:
-    """Lists over pictures 0, 1, …, each given by its words and the geometry codes of its features."""
-    if not pictures:
-        nothing = np.zeros(0, dtype=np.uint32)
-        return Lists(np.zeros(words + 1, np.int64), nothing, nothing.astype(np.uint64), np.zeros(0, GEOMETRY))
-    word = np.concatenate([w.word for w, _ in pictures])
+    """Lists over pictures 0, 1, …, each given by its words and the geometry codes of its features.
+
+    They are read-only, as those that an index maps are: to numba that is a type, and kernels are compiled for one.
+    """
+    word = np.concatenate([np.zeros(0, np.int32), *(w.word for w, _ in pictures)])
     image = np.repeat(np.arange(len(pictures), dtype=np.uint32), [len(w) for w, _ in pictures])
+    signature = np.concatenate([np.zeros(0, np.uint64), *(w.signature for w, _ in pictures)])
+    geometry = np.concatenate([np.zeros(0, GEOMETRY), *(g[w.feature] for w, g in pictures)])
     order = np.argsort(word, kind="stable")  # rows come in image order, so lists are ordered by image
-    return Lists(
-        offsets=np.concatenate([[0], np.cumsum(np.bincount(word, minlength=words))]).astype(np.int64),
-        image=image[order],
-        signature=np.concatenate([w.signature for w, _ in pictures])[order],
-        geometry=np.concatenate([g[w.feature] for w, g in pictures])[order],
-    )
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(word, minlength=words))]).astype(np.int64)
+    arrays = offsets, image[order], signature[order], geometry[order]
+    for array in arrays:
+        array.setflags(write=False)
+    return Lists(*arrays)
 
 
 @kernel

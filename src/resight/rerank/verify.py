@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from math import lgamma, log
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ LARGEST_STRETCH = 10.0  # a map that stretches one direction this much more than
 # A match agrees with a map only if its own turn and change of size do, within these bounds.
 TURN = np.pi / 6
 OCTAVES = 0.8
+NEAR_TURN = np.cos(TURN)
 # Random matches would pass the bound on turn this often.
 CHANCE_OF_TURN = 2 * TURN / (2 * np.pi)
 
@@ -44,6 +46,18 @@ class Verified:
     inliers: npt.NDArray[np.bool_]  # (m,)
 
 
+class Pairs(NamedTuple):
+    """Matches as the kernels take them: each column by itself, so that the compiler can take several at once."""
+
+    ax: Float64  # in the query
+    ay: Float64
+    bx: Float64  # in the picture
+    by: Float64
+    cos: Float64  # of how much the feature is turned
+    sin: Float64
+    octaves: Float64  # by how much it is larger in the picture
+
+
 def verify(
     query: Placed, found: Placed, *, bounds: Int64, sizes: Int64, options: VerifyOptions
 ) -> list[Verified | None]:
@@ -52,19 +66,11 @@ def verify(
     The matches of picture p are the rows bounds[p] … bounds[p + 1]; sizes[p] are its width and height.
     """
     transforms, inliers = np.zeros((len(sizes), 2, 3)), np.zeros(len(query.xy), np.bool_)
-    _verify_each(
-        bounds,
-        sizes,
-        query.xy.astype(np.float64),
-        found.xy.astype(np.float64),
-        (found.angle - query.angle).astype(np.float64),
-        np.log2(found.scale / query.scale).astype(np.float64),
-        options.tolerance,
-        options.min_inliers,
-        log(options.false_alarms),
-        transforms,
-        inliers,
-    )
+    turn = found.angle - query.angle
+    columns = (*query.xy.T, *found.xy.T, np.cos(turn), np.sin(turn), np.log2(found.scale / query.scale))
+    pairs = Pairs(*(np.ascontiguousarray(column, np.float64) for column in columns))
+    limit = log(options.false_alarms)
+    _verify_each(bounds, sizes, pairs, options.tolerance, options.min_inliers, limit, transforms, inliers)
     return [
         Verified(transforms[p], inliers[first:last]) if inliers[first:last].any() else None
         for p, (first, last) in enumerate(pairwise(bounds.tolist()))
@@ -95,46 +101,39 @@ def one_to_one(posting: Int64, distance: Int64) -> Int64:
 
 
 @kernel
-def _mark(
-    transform: Float64,
-    a: Float64,
-    b: Float64,
-    turn: Float64,
-    octaves: Float64,
-    tolerance: float,
-    inliers: npt.NDArray[np.bool_],
-) -> int:
-    """Which points a are taken within tolerance of their partner b, turned and resized as their features are."""
-    limit, found = tolerance * tolerance, 0
-    p, q, r, s = transform[0, 0], transform[0, 1], transform[1, 0], transform[1, 1]
-    turned = np.arctan2(r - q, p + s)
+def _mark(transform: Float64, pairs: Pairs, tolerance: float, inliers: npt.NDArray[np.bool_]) -> int:
+    """Which points are taken within tolerance of their partner, turned and resized as their features are; how many."""
+    ax, ay, bx, by, cos, sin, octaves = pairs
+    p, q, x = transform[0]
+    r, s, y = transform[1]
+    limit = tolerance * tolerance
+    # The map turns by the angle of (p + s, r − q); two angles are near if the cosine of their difference is large.
+    near = NEAR_TURN * np.sqrt((p + s) ** 2 + (r - q) ** 2)
     resized = 0.5 * np.log2(max(p * s - q * r, 1e-12))
-    for i in range(len(a)):
-        inliers[i] = False
-        dx = p * a[i, 0] + q * a[i, 1] + transform[0, 2] - b[i, 0]
-        dy = r * a[i, 0] + s * a[i, 1] + transform[1, 2] - b[i, 1]
-        if dx * dx + dy * dy <= limit and abs(octaves[i] - resized) <= OCTAVES:
-            difference = abs(turn[i] - turned) % (2 * np.pi)
-            if min(difference, 2 * np.pi - difference) <= TURN:
-                inliers[i] = True
-                found += 1
-    return found
+    for i in range(len(ax)):
+        dx, dy = p * ax[i] + q * ay[i] + x - bx[i], r * ax[i] + s * ay[i] + y - by[i]
+        inliers[i] = (
+            (dx * dx + dy * dy <= limit)
+            & (abs(octaves[i] - resized) <= OCTAVES)
+            & ((p + s) * cos[i] + (r - q) * sin[i] >= near)
+        )
+    return int(inliers.sum())
 
 
 @kernel
-def _fit(a: Float64, b: Float64, chosen: npt.NDArray[np.bool_], transform: Float64) -> bool:
+def _fit(pairs: Pairs, chosen: npt.NDArray[np.bool_], transform: Float64) -> bool:
     """Least-squares affine map of the chosen pairs into ``transform``; False if they lie on a line or it is no view."""
     n, ax, ay, bx, by = 0, 0.0, 0.0, 0.0, 0.0
-    for i in range(len(a)):
+    for i in range(len(chosen)):
         if chosen[i]:
-            n, ax, ay, bx, by = n + 1, ax + a[i, 0], ay + a[i, 1], bx + b[i, 0], by + b[i, 1]
+            n, ax, ay, bx, by = n + 1, ax + pairs.ax[i], ay + pairs.ay[i], bx + pairs.bx[i], by + pairs.by[i]
     if n < 3:
         return False
     ax, ay, bx, by = ax / n, ay / n, bx / n, by / n
     xx, xy, yy, xu, yu, xv, yv = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(len(a)):
+    for i in range(len(chosen)):
         if chosen[i]:
-            x, y, u, v = a[i, 0] - ax, a[i, 1] - ay, b[i, 0] - bx, b[i, 1] - by
+            x, y, u, v = pairs.ax[i] - ax, pairs.ay[i] - ay, pairs.bx[i] - bx, pairs.by[i] - by
             xx, xy, yy = xx + x * x, xy + x * y, yy + y * y
             xu, yu, xv, yv = xu + x * u, yu + y * u, xv + x * v, yv + y * v
     determinant = xx * yy - xy * xy
@@ -154,31 +153,29 @@ def _fit(a: Float64, b: Float64, chosen: npt.NDArray[np.bool_], transform: Float
 
 
 @kernel
-def _best_affine(
-    a: Float64, b: Float64, turn: Float64, octaves: Float64, tolerance: float
-) -> tuple[Float64, npt.NDArray[np.bool_]]:
-    m = len(a)
+def _best_affine(pairs: Pairs, tolerance: float) -> tuple[Float64, npt.NDArray[np.bool_]]:
+    m = len(pairs.ax)
     support = np.zeros(m, np.int64)
     proposals = np.zeros((m, 2, 3))
     scratch = np.zeros(m, np.bool_)
     for i in range(m):
-        ratio = 2.0 ** octaves[i]
-        c, s = ratio * np.cos(turn[i]), ratio * np.sin(turn[i])
+        ratio = 2.0 ** pairs.octaves[i]
+        c, s = ratio * pairs.cos[i], ratio * pairs.sin[i]
         proposals[i, 0, 0], proposals[i, 0, 1] = c, -s
         proposals[i, 1, 0], proposals[i, 1, 1] = s, c
-        proposals[i, 0, 2] = b[i, 0] - c * a[i, 0] + s * a[i, 1]
-        proposals[i, 1, 2] = b[i, 1] - s * a[i, 0] - c * a[i, 1]
+        proposals[i, 0, 2] = pairs.bx[i] - c * pairs.ax[i] + s * pairs.ay[i]
+        proposals[i, 1, 2] = pairs.by[i] - s * pairs.ax[i] - c * pairs.ay[i]
         # A proposal inherits the coarse angle and scale of one feature: it may miss by more than a fitted map.
-        support[i] = _mark(proposals[i], a, b, turn, octaves, 2 * tolerance, scratch)
+        support[i] = _mark(proposals[i], pairs, 2 * tolerance, scratch)
     best, best_inliers, best_count = np.zeros((2, 3)), np.zeros(m, np.bool_), 0
     order = np.argsort(-support, kind="mergesort")
     for i in order[:REFINED]:
         current = proposals[i].copy()
-        _mark(current, a, b, turn, octaves, 2 * tolerance, scratch)
+        _mark(current, pairs, 2 * tolerance, scratch)
         for _ in range(ROUNDS):
-            if not _fit(a, b, scratch, current):
+            if not _fit(pairs, scratch, current):
                 break
-            found = _mark(current, a, b, turn, octaves, tolerance, scratch)
+            found = _mark(current, pairs, tolerance, scratch)
             if found > best_count:
                 best_count = found
                 best[:], best_inliers[:] = current, scratch
@@ -189,10 +186,7 @@ def _best_affine(
 def _verify_each(
     bounds: Int64,
     sizes: Int64,
-    a: Float64,
-    b: Float64,
-    turn: Float64,
-    octaves: Float64,
+    pairs: Pairs,
     share: float,
     min_inliers: int,
     log_limit: float,
@@ -200,14 +194,24 @@ def _verify_each(
     inliers: npt.NDArray[np.bool_],
 ) -> None:
     """Fill in the maps and inliers of the pictures that pass the test; the others keep none."""
+    ax, ay, bx, by, cos, sin, octaves = pairs
     for picture in range(len(sizes)):
         first, last = bounds[picture], bounds[picture + 1]
         matches = last - first
         if matches < min_inliers:
             continue
+        mine = Pairs(
+            ax[first:last],
+            ay[first:last],
+            bx[first:last],
+            by[first:last],
+            cos[first:last],
+            sin[first:last],
+            octaves[first:last],
+        )
         width, height = sizes[picture, 0], sizes[picture, 1]
         tolerance = share * max(width, height)
-        transform, agree = _best_affine(a[first:last], b[first:last], turn[first:last], octaves[first:last], tolerance)
+        transform, agree = _best_affine(mine, tolerance)
         agreeing = agree.sum()
         chance = min(1.0, np.pi * tolerance**2 / (width * height)) * CHANCE_OF_TURN
         if agreeing >= min_inliers and log_false_alarms(matches, agreeing, chance) <= log_limit:

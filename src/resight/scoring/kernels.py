@@ -1,7 +1,7 @@
 """The inner loops over inverted lists, in numba. Each has a plain numpy twin in tests/scoring/twins.py.
 
-Those that weigh Hamming matches are in voting.py. Sums run in query order for each picture by itself, so a picture's
-score does not depend on which other pictures or segments exist.
+Those that weigh Hamming matches are in voting.py. Sums run in the order of words for each picture by itself, so a
+picture's score does not depend on which other pictures or segments exist.
 """
 
 from __future__ import annotations

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..postings import decode
+from ..options import ScoringOptions
+from ..postings import build, decode
 from ..recipes import Recipe
 from ..rerank import Placed, Verified, one_to_one, verify
-from ..scoring import best, matches
+from ..scoring import Part, best, matches, score
 from ..store import Row, Snapshot
 from ..types import Float32, Region
 from .question import Question
@@ -57,16 +58,43 @@ class Candidate:
 Scores = list[Float32]  # for each part one score per picture
 
 
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a question says of every picture, and the most it could say: of a picture that has its very features."""
+
+    scores: Scores
+    most: float
+
+
+def opinion(snapshot: Snapshot, asked: Question, options: ScoringOptions) -> Opinion:
+    scores = score(asked.query, snapshot.parts, options=options)
+    return Opinion(scores, _own_score(asked, snapshot.parts[0].idf, options) if snapshot.parts else 0.0)
+
+
+def _own_score(asked: Question, idf: Float32, options: ScoringOptions) -> float:
+    """As if the picture were indexed: each feature with its nearest word alone."""
+    nearest = asked.words.rows(np.unique(asked.words.feature, return_index=True)[1])
+    query = replace(asked, words=nearest).query
+    lists = build([(nearest, query.geometry)], words=len(idf))
+    counts = np.diff(lists.offsets)
+    part = Part(
+        read=lambda words, *columns: lists,
+        squared=np.sum(counts**2, keepdims=True),
+        alive=np.ones(1, np.bool_),
+        idf=idf,
+    )
+    return float(score(query, [part], options=options)[0][0])
+
+
+def at_one_scale(opinions: Sequence[Opinion]) -> list[Scores]:
+    """Their scores, brought to the scale of the first that can say anything."""
+    most = next((o.most for o in opinions if o.most), 0.0)
+    scales = [np.float32(most / o.most if o.most else 0) for o in opinions]
+    return [[s * scale for s in o.scores] for o, scale in zip(opinions, scales, strict=True)]
+
+
 def mean_scores(scores: Sequence[Scores]) -> Scores:
-    """The mean over several questions, each brought to the scale of the first by its best score."""
-    if len(scores) == 1:
-        return scores[0]
-    peaks = [max((float(s.max(initial=0)) for s in parts), default=0) for parts in scores]
-    scales = [np.float32(peaks[0] / peak / len(scores)) if peak else np.float32(0) for peak in peaks]
-    return [
-        np.sum([s * scale for s, scale in zip(parts, scales, strict=True)], axis=0)
-        for parts in zip(*scores, strict=True)
-    ]
+    return [np.mean(parts, axis=0, dtype=np.float32) for parts in zip(*scores, strict=True)]
 
 
 def shortlist(snapshot: Snapshot, scores: Scores, count: int) -> list[Candidate]:

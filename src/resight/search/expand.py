@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..recipes import Recipe
-from ..scoring import distinct, score
+from ..scoring import distinct
 from ..store import Snapshot
 from ..types import Features, Float64, Words
-from .candidates import Candidate, Scores, box, mean_scores, shortlist, verify_all
+from .candidates import Candidate, Opinion, Scores, at_one_scale, box, mean_scores, opinion, shortlist, verify_all
 from .question import Question, stored_question
 
 # A result that shares this much of the query's features is the same picture again: expansion learns nothing from it.
@@ -23,23 +23,26 @@ MARGIN = 0.25
 def expand(
     snapshot: Snapshot,
     questions: Sequence[Question],
-    scores: list[Scores],
+    opinions: list[Opinion],
     candidates: list[Candidate],
     count: int,
     recipe: Recipe,
 ) -> list[Candidate]:
     """Ask again with what the best verified results show of the same thing."""
-    sources = [c for c in candidates if c.located and c.inliers < SAME_PICTURE * len(questions[c.located.question])]
-    if not sources:
+    located = [c for c in candidates if c.located and c.inliers < SAME_PICTURE * len(questions[c.located.question])]
+    if not located:
         return sorted(candidates, key=lambda c: c.by_score)
-    seen = [_seen_in(snapshot, questions, c) for c in sources[: recipe.expand.results]]
+    sources = located[: recipe.expand.results]
+    seen = [_seen_in(snapshot, questions, c) for c in sources]
     if recipe.expand.kind == "union":
         questions = [_union([q, *(s for s, of in seen if of == n)], recipe) for n, q in enumerate(questions)]
-        scores = [score(q.query, snapshot.parts, options=recipe.scoring) for q in questions]
+        opinions = [opinion(snapshot, q, recipe.scoring) for q in questions]
+        scores = mean_scores(at_one_scale(opinions))
     else:
-        scores = [*scores, *(score(s.query, snapshot.parts, options=recipe.scoring) for s, _ in seen)]
+        opinions = [*opinions, *(opinion(snapshot, s, recipe.scoring) for s, _ in seen)]
+        scores = mean_of_others(at_one_scale(opinions), sources)
     known = {c.place: c for c in candidates if c.checked}
-    expanded = shortlist(snapshot, mean_scores(scores), count)
+    expanded = shortlist(snapshot, scores, count)
     for candidate in expanded:
         if before := known.get(candidate.place):
             candidate.located, candidate.checked = before.located, True
@@ -48,6 +51,15 @@ def expand(
     found = {c.place for c in expanded}
     lost = [c for c in candidates if c.located and c.place not in found]  # what was verified stays in the result
     return sorted(expanded + lost, key=lambda c: c.by_score)
+
+
+def mean_of_others(scores: Sequence[Scores], sources: Sequence[Candidate]) -> Scores:
+    """The mean of all, but what a source, of which the last scores are, says of itself does not count."""
+    mean = mean_scores(scores)
+    for number, source in enumerate(sources, len(scores) - len(sources)):
+        part, ordinal = source.place
+        mean[part][ordinal] = np.mean([s[part][ordinal] for n, s in enumerate(scores) if n != number])
+    return mean
 
 
 def _seen_in(snapshot: Snapshot, questions: Sequence[Question], candidate: Candidate) -> tuple[Question, int]:

@@ -8,11 +8,10 @@ import numpy as np
 
 from ..recipes import Recipe
 from ..rerank import confidence
-from ..scoring import score
 from ..store import Snapshot
 from ..timing import Stopwatch
 from ..types import Hit, SearchResult
-from .candidates import Candidate, Scores, box, mean_scores, shortlist, verify_all
+from .candidates import Candidate, Scores, at_one_scale, box, mean_scores, opinion, shortlist, verify_all
 from .expand import expand
 from .question import Question
 
@@ -48,8 +47,8 @@ def rank(
     """At least ``count`` candidates, if so many share anything with the questions, and the score of the background."""
     count = max(count, recipe.verify.shortlist)
     with watch.stage("score"):
-        scores = [score(q.query, snapshot.parts, options=recipe.scoring) for q in questions]
-        total = mean_scores(scores)
+        opinions = [opinion(snapshot, q, recipe.scoring) for q in questions]
+        total = mean_scores(at_one_scale(opinions))
         candidates = shortlist(snapshot, total, count)
     if recipe.verify.shortlist:
         with watch.stage("verify"):
@@ -57,7 +56,7 @@ def rank(
             candidates.sort(key=lambda c: c.by_inliers)
         if recipe.expand.results and candidates:
             with watch.stage("expand"):
-                candidates = expand(snapshot, questions, scores, candidates, count, recipe)
+                candidates = expand(snapshot, questions, opinions, candidates, count, recipe)
     return candidates, _background(total)
 
 

@@ -31,8 +31,7 @@ class Question:
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Question:
         """The same, asked with these features alone."""
-        rows = chosen[self.words.feature]
-        return replace(self, words=Words(self.words.feature[rows], self.words.word[rows], self.words.signature[rows]))
+        return replace(self, words=self.words.rows(chosen[self.words.feature]))
 
 
 def question(assigner: Assigner, features: Features, options: AssignOptions) -> Question:
