@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp, log
 
 # Fitted by benchmarks/confidence.py.
-CONSTANT, OF_INLIERS, OF_LIFT = -6.03, 1.09, 2.48
+CONSTANT, OF_INLIERS, OF_LIFT = -7.25, 1.58, 3.43
 
 
 def confidence(inliers: int, lift: float) -> float:
