@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from resight.cli.evaluating import default_cache
-from resight.engine import processors
 from resight.evaluation.cache import read
 from resight.evaluation.datasets import Dataset, load
 from resight.evaluation.runner import Runner
+from resight.machine import processors
 from resight.recipes import DEFAULT, RECIPES
 from resight.search import evidence, question, rank
 from resight.store import open_snapshot

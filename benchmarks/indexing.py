@@ -19,9 +19,9 @@ from pathlib import Path
 
 import cv2
 
-from resight.engine import processors
 from resight.images import find_pictures
 from resight.index import Index
+from resight.machine import processors
 from resight.options import FeatureOptions
 
 DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")

@@ -121,7 +121,7 @@ def hamming() -> None:
         alive=alive,
         idf=np.ones(ROWS, np.float32),
     )
-    listed = voting.Listed(lists.offsets, lists.image, lists.signature, lists.geometry, alive)
+    listed = voting.Listed(lists.offsets, lists.image, lists.signature, lists.geometry, alive, 0, PICTURES)
     codes = np.zeros(ROWS, np.uint8)
     asked = voting.Rows(rows, query.words.signature, np.ones(ROWS, np.float32), codes, codes)
     room = 2 * PICTURES + 1

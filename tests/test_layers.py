@@ -16,6 +16,7 @@ ORDER = [
         "errors",
         "types",
         "timing",
+        "machine",
         "options",
         "_faiss",
         "_numba",

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from resight._faiss import load
-from resight.engine import processors, run
+from resight.engine import run
 from resight.engine.local import WINDOW
 from resight.errors import VocabularyError
+from resight.machine import processors
 
 # Workers are spawned: what they run must be importable, so it stands at the top of this module.
 

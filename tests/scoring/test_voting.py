@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,9 @@ def questions(draw: st.DrawFn) -> Asked:
     intra = draw(st.sampled_from(list(voting.INTRA.values())))
     rule = voting.Rule(weights, draw(st.integers(0, 64)), draw(st.booleans()), intra)
     codes = np.frombuffer(rng.bytes(GEOMETRY.itemsize * len(lists.image)), GEOMETRY)
-    listed = voting.Listed(lists.offsets, lists.image, lists.signature, codes, collection.alive)
+    listed = voting.Listed(
+        lists.offsets, lists.image, lists.signature, codes, collection.alive, 0, len(collection.alive)
+    )
     angle, scale = rng.integers(0, 256, (2, len(query)), dtype=np.uint8)
     rows = voting.Rows(query.word, query.signature, rng.random(len(query)).astype(np.float32), angle, scale)
     room = int(np.diff(lists.offsets).max()) + 1
@@ -97,15 +100,26 @@ def test_raise_peaks_and_add_totals_equal_their_twins(asked: Asked, floor: float
 
 
 @few
+@given(asked=questions(), cuts=st.lists(st.integers(0, 12), max_size=3))
+def test_votes_of_pieces_are_those_of_the_whole(asked: Asked, cuts: list[int]) -> None:
+    whole, pieces = np.zeros((2, asked.pictures, voting.TURNS + voting.SIZES), np.float32)
+    voting.add_votes(*asked.arguments, np.zeros(0), whole)
+    bounds = sorted([0, *(min(cut, asked.pictures) for cut in cuts), asked.pictures])
+    for begin, end in pairwise(bounds):
+        lists = asked.lists._replace(begin=begin, end=end)
+        voting.add_votes(asked.rows, lists, asked.rule, asked.found, np.zeros(0), pieces)
+    assert pieces.tobytes() == whole.tobytes()
+
+
+@few
 @given(asked=questions(), cut=st.integers(0, 12))
 def test_totals_are_whole_units_so_parts_may_be_added_in_any_order(asked: Asked, cut: int) -> None:
-    """Two parts are made by calling the pictures of the other one removed."""
     peaks = np.zeros(len(asked.rows.word), np.float32)
     totals, halves = np.zeros((2, len(peaks)), np.int64)
     voting.raise_peaks(*asked.arguments, peaks)
     voting.add_totals(*asked.arguments, peaks, totals)
-    for part in (np.arange(asked.pictures) >= cut, np.arange(asked.pictures) < cut):
-        lists = asked.lists._replace(alive=asked.lists.alive & part)
+    for begin, end in pairwise((0, min(cut, asked.pictures), asked.pictures)):
+        lists = asked.lists._replace(begin=begin, end=end)
         voting.add_totals(asked.rows, lists, asked.rule, asked.found, peaks, halves)
     assert np.array_equal(totals, halves)
 
@@ -137,7 +151,7 @@ def test_every_pair_of_codes_falls_into_the_bin_of_the_twin() -> None:
     geometry = np.zeros(256, GEOMETRY)
     geometry["angle"] = geometry["scale"] = all_codes
     picture = np.arange(256, dtype=np.uint32)
-    lists = voting.Listed(np.array([0, 256]), picture, zeros, geometry, np.ones(256, np.bool_))
+    lists = voting.Listed(np.array([0, 256]), picture, zeros, geometry, np.ones(256, np.bool_), 0, 256)
     found = voting.Found(np.zeros(257, np.uint64), np.zeros(257, np.float32))
     for code in all_codes:
         row = voting.Rows(np.zeros(1, np.int32), zeros[:1], ones[:1], all_codes[[code]], all_codes[[code]])

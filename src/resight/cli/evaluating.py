@@ -50,9 +50,9 @@ def evaluate(
     as_json: AsJson = False,
 ) -> int:
     """Measure recipes on datasets with known answers. What was extracted is kept, so a second run is quick."""
-    from ..engine import processors
     from ..evaluation.datasets import load
     from ..evaluation.runner import Runner, parse_sets
+    from ..machine import processors
     from ..vocabulary import Vocabulary
 
     write_report = report_writer() if report else None

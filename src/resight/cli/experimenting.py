@@ -43,8 +43,8 @@ def experiment(
     as_json: AsJson = False,
 ) -> int:
     """Run one table or figure of a paper again: its figures beside ours. What was learnt is kept for a second run."""
-    from ..engine import processors
     from ..evaluation.experiments import EXPERIMENTS, named, run
+    from ..machine import processors
 
     if name is None:
         if as_json:

@@ -35,9 +35,9 @@ def index(
     as_json: AsJson = False,
 ) -> int:
     """Add pictures to an index. Unchanged pictures are skipped, changed ones updated."""
-    from ..engine import processors
     from ..images import find_pictures
     from ..index import Index, file_key
+    from ..machine import processors
     from ..vocabulary import Vocabulary
 
     place = into or default_index()
@@ -198,8 +198,9 @@ def train(
 ) -> int:
     """Make a vocabulary from your own pictures, for `resight index --vocabulary`."""
     from ..analyse import DescriberPlan, Job
-    from ..engine import processors, run
+    from ..engine import run
     from ..images import find_pictures
+    from ..machine import processors
     from ..vocabulary import sample
     from ..vocabulary import train as train_vocabulary
 

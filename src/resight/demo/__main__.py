@@ -9,9 +9,9 @@ from pathlib import Path
 
 import typer
 
-from ..engine import processors
 from ..errors import ResightError
 from ..index import Index
+from ..machine import processors
 from ..types import Hit
 from .collection import Collection, Query, build
 from .sheet import SheetCell, SheetRow, contact_sheet

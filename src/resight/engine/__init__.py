@@ -1,5 +1,5 @@
 """Where work runs: local processes."""
 
-from .local import processors, run
+from .local import run
 
-__all__ = ["processors", "run"]
+__all__ = ["run"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
 import threading
 from collections import deque
@@ -21,11 +20,6 @@ ResultT = TypeVar("ResultT")
 WINDOW = 16  # jobs under way per process: enough to keep all busy behind one slow job, little enough to bound memory
 
 _worker: Callable[[Any], Any]  # in a worker process: what it was started for
-
-
-def processors() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run(

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from ..machine import processors
 from ..options import ScoringOptions
 from ..postings import SCALE_STEPS_PER_OCTAVE
 from ..types import Float32, Float64, Int32, Int64, UInt64, Words
 from . import kernels, voting
 from .part import Part, Query
 
+SMALL = 4096  # pictures that are not worth a thread of their own
 ROOM = 100  # matches per picture that are made room for at first
 
 
@@ -34,35 +38,49 @@ def hamming_score(query: Query, parts: Sequence[Part], options: ScoringOptions) 
     codes = query.geometry[query.words.feature[order]]
     angle, scale = (np.ascontiguousarray(codes[name]) for name in ("angle", "scale"))
     rule = voting.Rule(match_weights(options), options.threshold, options.closest_only, voting.INTRA[options.intra])
-    asked = []
+    columns = ("image", "signature", "geometry") if options.weak_geometry else ("image", "signature")
+    votes, pieces = [], []
     for part in parts:
-        lists = part.read(word, "image", "signature", *(["geometry"] if options.weak_geometry else []))
-        room = int((lists.offsets[word + 1] - lists.offsets[word]).max(initial=0)) + 1
-        asked.append(
-            (
-                voting.Rows(word, signature, part.idf[word] ** 2 * size_weights(options)[scale], angle, scale),
-                voting.Listed(lists.offsets, lists.image, lists.signature, lists.geometry, part.alive),
-                rule,
-                voting.Found(np.empty(room, np.uint64), np.empty(room, np.float32)),
-            )
-        )
+        lists = part.read(word, *columns)
+        rows = voting.Rows(word, signature, part.idf[word] ** 2 * size_weights(options)[scale], angle, scale)
+        bins = voting.TURNS + voting.SIZES if options.weak_geometry else 1
+        votes.append(np.zeros((part.pictures, bins), np.float32))
+        for begin, end in _cut(part.pictures):
+            listed = voting.Listed(lists.offsets, lists.image, lists.signature, lists.geometry, part.alive, begin, end)
+            pieces.append((rows, listed, rule, votes[-1]))
     # A match's weight depends on what its row matches in all parts.
-    totals = _totals(asked, len(word)) if options.inter else np.zeros(0)
-    scores = []
-    for part, each in zip(parts, asked, strict=True):
-        votes = np.zeros((part.pictures, voting.TURNS + voting.SIZES if options.weak_geometry else 1), np.float32)
-        voting.add_votes(*each, totals, votes)
-        scores.append((_agreeing(votes) if options.weak_geometry else votes[:, 0]) * part.inverse_norm)
-    return scores
+    totals = _totals([piece[:3] for piece in pieces], len(word)) if options.inter else np.zeros(0)
+
+    def vote(piece: tuple[voting.Rows, voting.Listed, voting.Rule, Float32]) -> None:
+        voting.add_votes(*piece[:3], _room(*piece[:2]), totals, piece[3])
+
+    if len(pieces) == 1:
+        vote(pieces[0])
+    else:
+        with ThreadPoolExecutor(processors()) as pool:
+            list(pool.map(vote, pieces))
+    scores = [_agreeing(v) for v in votes] if options.weak_geometry else [v[:, 0] for v in votes]
+    return [s * part.inverse_norm for s, part in zip(scores, parts, strict=True)]
 
 
-def _totals(asked: Sequence[tuple[voting.Rows, voting.Listed, voting.Rule, voting.Found]], rows: int) -> Float64:
+def _cut(pictures: int) -> list[tuple[int, int]]:
+    """As many pieces as there are processors, but no small ones: finding its part of a list costs a piece time, too."""
+    count = max(min(pictures // SMALL, processors()), 1)
+    return list(pairwise((np.arange(count + 1) * pictures // count).tolist()))
+
+
+def _room(rows: voting.Rows, lists: voting.Listed) -> voting.Found:
+    room = int((lists.offsets[rows.word + 1] - lists.offsets[rows.word]).max(initial=0)) + 1
+    return voting.Found(np.empty(room, np.uint64), np.empty(room, np.float32))
+
+
+def _totals(pieces: Sequence[tuple[voting.Rows, voting.Listed, voting.Rule]], rows: int) -> Float64:
     """The sum of the weights of each row's matches over all parts (BURST-09 eq. 5)."""
     peaks, totals = np.zeros(rows, np.float32), np.zeros(rows, np.int64)
-    for each in asked:
-        voting.raise_peaks(*each, peaks)
-    for each in asked:
-        voting.add_totals(*each, peaks, totals)
+    for piece in pieces:
+        voting.raise_peaks(*piece, _room(*piece[:2]), peaks)
+    for piece in pieces:
+        voting.add_totals(*piece, _room(*piece[:2]), peaks, totals)
     return totals / voting.UNIT * peaks
 
 

@@ -47,13 +47,15 @@ class Rows(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """The lists of a part."""
+    """The lists of a part, and which of its pictures are looked at: begin … end."""
 
     offsets: Int64
     image: UInt32
     signature: UInt64
     geometry: npt.NDArray[Any]
     alive: npt.NDArray[np.bool_]  # by picture
+    begin: int
+    end: int
 
 
 class Rule(NamedTuple):
@@ -77,6 +79,10 @@ def row_matches(row: int, rows: Rows, lists: Listed, rule: Rule, found: Found) -
     """Write the row's matches in living pictures, with their weights; how many."""
     mine, one = rows.signature[row], np.uint64(1)
     first, last = np.uint64(lists.offsets[rows.word[row]]), np.uint64(lists.offsets[rows.word[row] + 1])
+    if lists.begin > 0:
+        first = _bisect(lists.image, first, last, lists.begin)
+    if lists.end < len(lists.alive):
+        last = _bisect(lists.image, first, last, lists.end)
     close = _close_postings(mine, lists.signature, first, last, np.uint64(rule.threshold), found.posting)
     at, end = np.uint64(0), np.uint64(0)
     while at < close:
@@ -97,6 +103,19 @@ def row_matches(row: int, rows: Rows, lists: Listed, rule: Rule, found: Found) -
         elif end > run + one or rule.intra != ROOT_SHARE:  # the call is too dear to be made for nothing
             _settle(run, end, first, last, lists.image, rule.intra, found)
     return end
+
+
+@kernel
+def _bisect(image: UInt32, first: np.uint64, last: np.uint64, picture: int) -> np.uint64:
+    """The first posting of first … last that is of this picture or a later one."""
+    one = np.uint64(1)
+    while first < last:
+        middle = (first + last) >> one
+        if image[middle] < picture:
+            first = middle + one
+        else:
+            last = middle
+    return first
 
 
 @kernel
