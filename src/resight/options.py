@@ -119,6 +119,28 @@ class ScoringOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ContextOptions(Options):
+    """Distances between pictures → a term for each that makes up for crowded neighbourhoods (CDM-07, CDM-10)."""
+
+    stage: ClassVar[str] = "context"
+
+    # none; nicdm: once; cdm: until neighbourhoods are equally wide; sinkhorn: all rows of squared distances equal.
+    method: str = option("none", among=("none", "nicdm", "cdm", "sinkhorn"))
+    # How many nearest pictures are a neighbourhood (CDM-10: n_N = 10).
+    neighbours: int = option(10, least=1, most=1000)
+    # Power of the correction (CDM-07: 0.4 to 0.8 are good for nicdm; cdm ends up in the same place for all).
+    alpha: float = option(0.5, least=0.01, most=1.0)
+    # cdm ends when a round evens out the widths of neighbourhoods by less than this share.
+    epsilon: float = option(1e-4, least=0.0)
+    # Nearest pictures that are kept of each while terms are computed; enough to be exact, or nearly. 0 keeps all.
+    kept: int = option(200, least=0)
+    # Pictures that terms are measured against, drawn at random where there are more; later pictures use the same.
+    references: int = option(10_000, least=2)
+    # Seed of that draw.
+    seed: int = option(1, least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class VerifyOptions(Options):
     """Shortlist → geometrically verified list."""
 

@@ -15,12 +15,7 @@ from .vocabulary.nearest import CellSearch
 def warm() -> None:
     """Run every kernel of a search once, on next to nothing, with the types that stored lists have."""
     lists = build([], words=1)
-    part = Part(
-        read=lambda words, *columns: lists,
-        squared=np.zeros(1, np.int64),
-        alive=np.ones(1, np.bool_),
-        idf=np.zeros(1, np.float32),
-    )
+    part = Part.of(lists, pictures=1, idf=np.zeros(1, np.float32))
     words = Words(feature=np.zeros(1, np.int32), word=np.zeros(1, np.int32), signature=np.zeros(1, np.uint64))
     query = Query(words, np.zeros(1, GEOMETRY))
     for measure in MEASURES.values():

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._numba import kernel
-from ..types import Int64, UInt32, UInt64, Words
+from ..types import Int32, Int64, UInt32, UInt64, Words
 from .geometry import GEOMETRY
 
 
@@ -29,20 +30,21 @@ class Lists:
 
 
 def build(pictures: Sequence[tuple[Words, npt.NDArray[Any]]], *, words: int) -> Lists:
-    """Lists over pictures 0, 1, …, each given by its words and the geometry codes of its features.
-
-    They are read-only, as those that an index maps are: to numba that is a type, and kernels are compiled for one.
-    """
+    """Lists over pictures 0, 1, …, each given by its words and the geometry codes of its features."""
     word = np.concatenate([np.zeros(0, np.int32), *(w.word for w, _ in pictures)])
     image = np.repeat(np.arange(len(pictures), dtype=np.uint32), [len(w) for w, _ in pictures])
     signature = np.concatenate([np.zeros(0, np.uint64), *(w.signature for w, _ in pictures)])
     geometry = np.concatenate([np.zeros(0, GEOMETRY), *(g[w.feature] for w, g in pictures)])
     order = np.argsort(word, kind="stable")  # rows come in image order, so lists are ordered by image
     offsets = np.concatenate([[0], np.cumsum(np.bincount(word, minlength=words))]).astype(np.int64)
-    arrays = offsets, image[order], signature[order], geometry[order]
-    for array in arrays:
+    return frozen(offsets, image[order], signature[order], geometry[order])
+
+
+def frozen(offsets: Int64, image: UInt32, signature: UInt64, geometry: npt.NDArray[Any]) -> Lists:
+    """Read-only lists, as those that an index maps are: to numba that is a type, and kernels are compiled for one."""
+    for array in (offsets, image, signature, geometry):
         array.setflags(write=False)
-    return Lists(*arrays)
+    return Lists(offsets, image, signature, geometry)
 
 
 @kernel
@@ -72,3 +74,47 @@ def of_picture(lists: Lists, ordinal: int, features: int) -> tuple[Int64, Int64]
     if found != features:
         raise ValueError(f"picture {ordinal} has {found} postings, not {features}")
     return word, posting
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """Some pictures' features, each with its word, by word: those of the i-th are rows starts[i] … starts[i + 1]."""
+
+    starts: Int64
+    word: Int32
+    signature: UInt64
+    geometry: npt.NDArray[Any]
+
+    def pictures(self) -> Iterator[tuple[Words, npt.NDArray[Any]]]:
+        for first, last in pairwise(self.starts.tolist()):
+            feature = np.arange(last - first, dtype=np.int32)
+            yield Words(feature, self.word[first:last], self.signature[first:last]), self.geometry[first:last]
+
+
+def forward(lists: Lists, begin: int, end: int) -> Forward:
+    """What the pictures begin … end consist of: the lists turned round, in one pass over them."""
+    starts = np.zeros(end - begin + 1, np.int64)
+    _count_pictures(lists.image, begin, end, starts)
+    starts = np.cumsum(starts)
+    word, posting = np.zeros(starts[-1], np.int32), np.zeros(starts[-1], np.int64)
+    _turn_round(lists.offsets, lists.image, begin, end, starts[:-1].copy(), word, posting)
+    return Forward(starts, word, lists.signature[posting], lists.geometry[posting])
+
+
+@kernel
+def _count_pictures(image: UInt32, begin: int, end: int, counts: Int64) -> None:
+    """counts[1 + i] = how many postings the i-th picture has."""
+    for posting in range(len(image)):
+        if begin <= image[posting] < end:
+            counts[1 + image[posting] - begin] += 1
+
+
+@kernel
+def _turn_round(offsets: Int64, image: UInt32, begin: int, end: int, place: Int64, word: Int32, posting: Int64) -> None:
+    """Write word and number of each posting at its picture's place, which moves on."""
+    for w in range(len(offsets) - 1):
+        for p in range(offsets[w], offsets[w + 1]):
+            if begin <= image[p] < end:
+                i = image[p] - begin
+                word[place[i]], posting[place[i]] = w, p
+                place[i] += 1

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..postings import Lists
+from ..postings import Lists, count
 from ..types import Float32, Int32, Int64, Words
 from . import kernels
 
@@ -35,6 +35,13 @@ class Part:
     squared: Int64  # (n,) Σ tf² of each picture
     alive: npt.NDArray[np.bool_]  # (n,) False for removed pictures: they neither score nor count
     idf: Float32  # (K,) of the whole collection, not of this part alone
+
+    @classmethod
+    def of(cls, lists: Lists, *, pictures: int, idf: Float32) -> Part:
+        """Lists in memory, of pictures that are all alive."""
+        alive = np.ones(pictures, np.bool_)
+        _, _, _, squared = count(lists, alive)
+        return cls(read=lambda words, *columns: lists, squared=squared, alive=alive, idf=idf)
 
     @property
     def pictures(self) -> int:

@@ -75,14 +75,7 @@ def _own_score(asked: Question, idf: Float32, options: ScoringOptions) -> float:
     """As if the picture were indexed: each feature with its nearest word alone."""
     nearest = asked.words.rows(np.unique(asked.words.feature, return_index=True)[1])
     query = replace(asked, words=nearest).query
-    lists = build([(nearest, query.geometry)], words=len(idf))
-    counts = np.diff(lists.offsets)
-    part = Part(
-        read=lambda words, *columns: lists,
-        squared=np.sum(counts**2, keepdims=True),
-        alive=np.ones(1, np.bool_),
-        idf=idf,
-    )
+    part = Part.of(build([(nearest, query.geometry)], words=len(idf)), pictures=1, idf=idf)
     return float(score(query, [part], options=options)[0][0])
 
 

@@ -1,0 +1,33 @@
+"""Scores say how much two pictures have in common; context terms are factors of distances."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..types import Float32
+
+SAME = 1e-6  # the distance of pictures that do not differ: its inverse must be a number
+
+
+def distances(measure: str, scores: Float32, *, norm: float = 1.0) -> Float32:
+    """What lies between a query and each picture.
+
+    l1 and l2 scores are 1 − d / 2 and 1 − d² / 2 of the distances of unit vectors (CDM-10 §II). Other measures have no
+    distance of their own; the inverse of their score serves as one, infinite where nothing is in common. ``norm`` is
+    the L2 norm of the query's word counts, by which the Hamming measure does not divide: with it, distances are the
+    same in both directions. What else belongs to one picture alone changes nothing, since CDM's terms make up for it.
+    """
+    if measure == "l1":
+        found = 2 * np.maximum(1 - scores, 0)
+    elif measure == "l2":
+        found = np.sqrt(2 * np.maximum(1 - scores, 0))
+    else:
+        norm = norm if measure == "hamming" else 1.0
+        found = np.divide(norm, scores, where=scores > 0, out=np.full_like(scores, np.inf))
+    return found.astype(np.float32)
+
+
+def contextual(measure: str, scores: Float32, delta: Float32) -> Float32:
+    """1 / (d(q, j) · δ_j), so that more is better (CDM-10 eq. 14); 0 where there is nothing in common."""
+    near = 1 / (np.maximum(distances(measure, scores), SAME) * delta)
+    return np.where(scores > 0, near, 0).astype(np.float32)

@@ -1,0 +1,73 @@
+"""The nearest pictures of every picture of a part, by the part's own lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..machine import processors
+from ..options import ScoringOptions
+from ..postings import Forward, forward
+from ..scoring import Part, Query, score
+from ..types import Float32, Int32
+from .distance import distances
+
+BLOCK = 2048  # pictures whose features are gathered from the lists at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Of each picture the nearest others, nearest first; −1 and an infinite distance where there are no more."""
+
+    picture: Int32  # (n, kept)
+    distance: Float32  # (n, kept)
+
+
+def nearest(part: Part, *, kept: int, scoring: ScoringOptions) -> Neighbours:
+    """Compare all with all. Memory: 8 bytes for each neighbour kept, and one row of scores for each thread."""
+    kept = min(kept, part.pictures - 1)
+    found = Neighbours(np.full((part.pictures, kept), -1, np.int32), np.full((part.pictures, kept), np.inf, np.float32))
+
+    def ask(numbered: tuple[int, Query]) -> None:
+        number, query = numbered
+        row = distances_of(query, part, scoring=scoring)
+        row[number] = np.inf  # a picture is not its own neighbour
+        chosen = smallest(row, kept)
+        chosen = chosen[np.isfinite(row[chosen])]
+        found.picture[number, : len(chosen)], found.distance[number, : len(chosen)] = chosen, row[chosen]
+
+    with ThreadPoolExecutor(processors()) as pool:
+        for block in _blocks(part):
+            list(pool.map(ask, block))
+    return found
+
+
+def distances_of(query: Query, part: Part, *, scoring: ScoringOptions) -> Float32:
+    """The distance of a picture, each of whose features has one word, to all pictures of a part."""
+    (scores,) = score(query, [part], options=scoring)
+    _, counts = np.unique(query.words.word, return_counts=True)
+    return distances(scoring.measure, scores, norm=float(np.sqrt((counts**2).sum())))
+
+
+def smallest(values: Float32, count: int) -> Int32:
+    """Where the smallest ``count`` are, smallest first; equal ones by number."""
+    chosen = np.argpartition(values, count - 1)[:count] if count < len(values) else np.arange(len(values))
+    if count < len(values):  # of those equal to the last, argpartition takes any
+        limit = values[chosen].max(initial=-np.inf)
+        chosen = np.concatenate([np.flatnonzero(values < limit), np.flatnonzero(values == limit)])
+    return chosen[np.argsort(values[chosen], kind="stable")][:count].astype(np.int32)
+
+
+def _blocks(part: Part) -> Iterator[Iterator[tuple[int, Query]]]:
+    """The pictures of the part as queries, with their numbers."""
+    lists = part.read(None, "image", "signature", "geometry")
+    for begin in range(0, part.pictures, BLOCK):
+        yield _queries(begin, forward(lists, begin, min(begin + BLOCK, part.pictures)))
+
+
+def _queries(begin: int, found: Forward) -> Iterator[tuple[int, Query]]:
+    for number, (words, codes) in enumerate(found.pictures(), begin):
+        yield number, Query(words, codes)

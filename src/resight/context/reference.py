@@ -1,0 +1,89 @@
+"""The pictures that context terms are measured against, kept as they were, so that later ones get theirs alike.
+
+Adding or removing pictures changes no other picture's term (CDM-10 §III-E): all are measured against the same reference
+set, with the same idf, whatever becomes of the collection.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..machine import processors
+from ..options import ContextOptions, ScoringOptions, from_dict, to_dict
+from ..postings import frozen
+from ..scoring import Part, Query
+from ..types import Float32
+from .neighbours import distances_of, nearest
+from .terms import FLOOR, METHODS, Terms, farthest
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A fixed set of pictures with their context terms."""
+
+    part: Part
+    terms: Terms
+    scoring: ScoringOptions
+    context: ContextOptions
+
+    @classmethod
+    def learn(cls, part: Part, *, scoring: ScoringOptions, context: ContextOptions) -> Reference:
+        """Compute the terms of all pictures of a part among themselves."""
+        near = nearest(part, kept=context.kept or part.pictures, scoring=scoring)
+        return cls(part, METHODS[context.method](near, context), scoring, context)
+
+    def terms_of(self, pictures: Iterable[Query]) -> Float32:
+        """The terms of other pictures, each of whose features has one word."""
+        with ThreadPoolExecutor(processors()) as pool:
+            return np.fromiter(pool.map(self._term_of, pictures), np.float32)
+
+    def _term_of(self, picture: Query) -> float:
+        """What makes its neighbourhood as wide as all others are; who its neighbours are does not depend on it."""
+        row = distances_of(picture, self.part, scoring=self.scoring).astype(np.float64)
+        radius, delta = self.terms.radius, self.terms.delta
+        if self.context.method == "sinkhorn":
+            row[np.isinf(row)] = farthest(row)
+            total = float((row**2 * delta**2).sum())
+            return float(np.sqrt(radius / total)) if total else 1.0
+        if self.context.method == "cdm":
+            row *= delta
+        near = np.sort(row)[: self.context.neighbours]
+        near = near[np.isfinite(near)]
+        if not len(near):
+            return 1.0
+        ratio = radius / max(near.mean(), FLOOR * radius)
+        return float(ratio**self.context.alpha if self.context.method == "nicdm" else ratio)
+
+    def to_bytes(self) -> bytes:
+        buffer, lists = io.BytesIO(), self.part.read(None, "image", "signature", "geometry")
+        signature, geometry = lists.signature, lists.geometry
+        if self.scoring.measure != "hamming":  # bags of words need neither, and zeros take no room
+            signature, geometry = np.zeros_like(signature), np.zeros_like(geometry)
+        description = {"scoring": to_dict(self.scoring), "context": to_dict(self.context), "radius": self.terms.radius}
+        np.savez_compressed(
+            buffer,
+            offsets=lists.offsets,
+            image=lists.image,
+            signature=signature,
+            geometry=geometry,
+            idf=self.part.idf,
+            delta=self.terms.delta,
+            description=np.frombuffer(json.dumps(description).encode(), np.uint8),
+        )
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Reference:
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            lists = frozen(*(arrays[name] for name in ("offsets", "image", "signature", "geometry")))
+            described = json.loads(arrays["description"].tobytes())
+            part = Part.of(lists, pictures=len(arrays["delta"]), idf=arrays["idf"])
+            terms = Terms(arrays["delta"], described["radius"])
+        scoring, context = ScoringOptions, ContextOptions
+        return cls(part, terms, from_dict(scoring, described["scoring"]), from_dict(context, described["context"]))

@@ -1,0 +1,122 @@
+"""Neighbour distances → context terms δ: d(i, j) · δ_i · δ_j then has equally wide neighbourhoods everywhere.
+
+r(i) is the mean distance of picture i to its nearest neighbours, r̄ the geometric mean of all r(i) (CDM-10 eq. 4, 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._numba import kernel
+from ..options import ContextOptions
+from ..types import Float32, Float64, Int32
+from .neighbours import Neighbours
+
+FLOOR = 1e-3  # r(i) in units of the mean of all: a picture among exact copies of itself has none
+EVEN = 1e-6  # Sinkhorn's algorithm ends when no row's sum is farther from the mean than this share
+MOST_ROUNDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of some pictures, and what it takes to give others theirs."""
+
+    delta: Float64  # (n,)
+    radius: float  # what the terms make r(i), or for Sinkhorn's the sum of a row, of every picture
+    spreads: tuple[float, ...] = ()  # after each round, the mean of |r(i) − r̄| / r̄ (S of CDM-10 eq. 10, per picture)
+    uncertain: int = 0  # pictures that might have nearer neighbours, under these terms, than the lists hold
+
+
+@kernel
+def radii(picture: Int32, distance: Float32, delta: Float64, count: int, complete: bool, radius: Float64) -> int:
+    """Write r(i) under d(i, j) δ_i δ_j; how many might be smaller if the lists, ordered by d, were longer.
+
+    No δ is smaller than the smallest, so the rest of a list is farther than what is held as soon as even that says so.
+    """
+    least, uncertain, held = delta.min(), 0, np.empty(count, np.float64)
+    for i in range(len(picture)):
+        found, sure = 0, complete
+        for k in range(picture.shape[1]):
+            if picture[i, k] < 0 or (found == count and distance[i, k] * least >= held[found - 1]):
+                sure = True
+                break
+            value = distance[i, k] * delta[picture[i, k]]
+            if found == count:
+                if value >= held[found - 1]:
+                    continue
+                found -= 1
+            place = found
+            while place > 0 and held[place - 1] > value:
+                held[place] = held[place - 1]
+                place -= 1
+            held[place] = value
+            found += 1
+        uncertain += not sure
+        radius[i] = delta[i] * held[:found].mean() if found else np.nan
+    return uncertain
+
+
+def _spread(near: Neighbours, delta: Float64, count: int) -> tuple[Float64, float, float, int]:
+    """r(i), r̄, the mean of |r(i) − r̄| / r̄, and how many r(i) are uncertain. Pictures without neighbours get r̄."""
+    r = np.zeros(len(delta))
+    complete = near.picture.shape[1] == len(delta) - 1
+    uncertain = radii(near.picture, near.distance, delta, count, complete, r)
+    known = np.isfinite(r)
+    if not known.any():
+        return np.ones(len(delta)), 1.0, 0.0, uncertain
+    r[known] = np.maximum(r[known], max(FLOOR * r[known].mean(), np.finfo(np.float32).tiny))
+    mean = float(np.exp(np.log(r[known]).mean()))
+    r[~known] = mean
+    return r, mean, float(np.abs(r / mean - 1).mean()), uncertain
+
+
+def nicdm(near: Neighbours, options: ContextOptions) -> Terms:
+    """δ_i = (r̄ / r(i))^α, once (CDM-07 eq. 5)."""
+    r, mean, spread, uncertain = _spread(near, np.ones(len(near.picture)), options.neighbours)
+    return Terms((mean / r) ** options.alpha, mean, (spread,), uncertain)
+
+
+def cdm(near: Neighbours, options: ContextOptions) -> Terms:
+    """δ_i ← δ_i (r̄ / r(i))^α under the terms so far, until that evens out no more (CDM-07 eq. 9–12)."""
+    delta: Float64 = np.ones(len(near.picture))
+    spreads: list[float] = []
+    best = Terms(delta, 1.0)
+    for _ in range(MOST_ROUNDS):
+        r, mean, spread, uncertain = _spread(near, delta, options.neighbours)
+        if spreads and spread >= spreads[-1]:
+            break
+        settled = bool(spreads) and spreads[-1] - spread < options.epsilon
+        spreads.append(spread)
+        best = Terms(delta, mean, tuple(spreads), uncertain)
+        if settled:
+            break
+        delta = delta * (mean / r) ** options.alpha
+    return best
+
+
+def sinkhorn(near: Neighbours, options: ContextOptions) -> Terms:
+    """Scale squared distances so that all rows, and so all columns, have one sum (CDM-10 §III-D)."""
+    known = near.picture >= 0
+    squares = np.where(known, near.distance, 0).astype(np.float64) ** 2
+    far = farthest(near.distance) ** 2  # what is not listed is as far away as anything that is
+    scale = np.ones(len(squares))
+    for _ in range(MOST_ROUNDS):
+        others = np.where(known, scale[near.picture], 0)
+        unlisted = scale.sum() - scale - others.sum(axis=1)
+        sums = scale * ((squares * others).sum(axis=1) + far * unlisted)
+        mean = float(sums.mean())
+        if mean == 0 or np.abs(sums / mean - 1).max() < EVEN:
+            break
+        scale = scale * np.sqrt(mean / np.maximum(sums, FLOOR * mean))
+    size = np.exp(np.log(scale).mean())  # any common factor would do: terms are 1 on average, as CDM's are
+    return Terms(np.sqrt(scale / size), mean / size**2)
+
+
+def farthest(distance: Float32 | Float64) -> float:
+    return float(distance.max(initial=0, where=np.isfinite(distance)))
+
+
+METHODS: dict[str, Callable[[Neighbours, ContextOptions], Terms]] = {"nicdm": nicdm, "cdm": cdm, "sinkhorn": sinkhorn}

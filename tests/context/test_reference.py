@@ -1,0 +1,119 @@
+"""Neighbours from lists, reference sets, and terms of pictures that come later."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from resight.context import Reference, contextual, distances, nearest
+from resight.context.neighbours import smallest
+from resight.options import ContextOptions, ScoringOptions
+from resight.postings import forward
+from resight.scoring import Part, score
+
+from ..scoring.made import Collection, lists_of, random_collection
+
+MEASURES = ("l1", "l2", "cosine", "hamming")
+
+
+def part_of(collection: Collection) -> Part:
+    pictures = collection.pictures
+    return Part.of(lists_of(pictures, collection.k), pictures=len(pictures), idf=np.ones(collection.k, np.float32))
+
+
+def test_forward_turns_lists_round() -> None:
+    collection = random_collection(3)
+    lists = lists_of(collection.pictures, collection.k)
+    for begin, end in ((0, len(collection.pictures)), (4, 9), (7, 7)):
+        found = list(forward(lists, begin, end).pictures())
+        assert len(found) == end - begin
+        for (words, codes), picture in zip(found, collection.pictures[begin:end], strict=True):
+            order = np.argsort(picture.words.word, kind="stable")
+            assert words.word.tolist() == picture.words.word[order].tolist()
+            assert words.signature.tolist() == picture.words.signature[order].tolist()
+            assert codes.tolist() == picture.geometry[picture.words.feature[order]].tolist()
+
+
+@given(values=st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0, np.inf]), max_size=12), count=st.integers(0, 14))
+def test_smallest_are_ordered_by_value_and_then_by_number(values: list[float], count: int) -> None:
+    right = sorted(range(len(values)), key=lambda i: (values[i], i))[:count]
+    assert smallest(np.array(values, np.float32), count).tolist() == right
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_distances_are_those_of_vectors(measure: str) -> None:
+    """l1 and l2 against dense vectors; the same in both directions by every measure."""
+    collection = random_collection(5, features=60)
+    part, n = part_of(collection), len(collection.pictures)
+    near = nearest(part, kept=n, scoring=ScoringOptions(measure=measure, weak_geometry=False, intra="none"))
+    found = np.full((n, n), np.inf)
+    for i, (others, apart) in enumerate(zip(near.picture, near.distance, strict=True)):
+        found[i, others[others >= 0]] = apart[others >= 0]
+    assert found == pytest.approx(found.T, rel=1e-3)
+    if measure in ("l1", "l2"):
+        order = 1 if measure == "l1" else 2
+        dense = np.array([np.bincount(p.words.word, minlength=collection.k) for p in collection.pictures], float)
+        dense /= np.maximum(np.linalg.norm(dense, order, axis=1, keepdims=True), 1e-30)
+        right = np.linalg.norm(dense[:, None] - dense[None], order, axis=2)
+        others = ~np.eye(n, dtype=np.bool_)
+        assert found[others] == pytest.approx(right[others], rel=1e-3, abs=2e-3)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32), measure=st.sampled_from(MEASURES))
+def test_kept_neighbours_are_the_first_of_all(seed: int, measure: str) -> None:
+    part, scoring = part_of(random_collection(seed)), ScoringOptions(measure=measure)
+    whole, few = (nearest(part, kept=kept, scoring=scoring) for kept in (part.pictures, 5))
+    assert np.array_equal(few.picture, whole.picture[:, :5])
+    assert np.array_equal(few.distance, whole.distance[:, :5])
+    for row, others in enumerate(whole.picture):
+        assert row not in others
+
+
+@pytest.mark.parametrize("method", ["nicdm", "cdm", "sinkhorn"])
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_later_picture_gets_the_term_it_would_have_had(measure: str, method: str) -> None:
+    """Terms of a picture left out, computed against the others, are close to those computed with it."""
+    collection = random_collection(8, pictures=80, features=60)
+    scoring = ScoringOptions(measure=measure, weak_geometry=False)
+    context = ContextOptions(method=method, epsilon=1e-7, kept=0)
+    whole = Reference.learn(part_of(collection), scoring=scoring, context=context)
+    last = collection.pictures.pop()
+    without = Reference.learn(part_of(collection), scoring=scoring, context=context)
+    (term,) = without.terms_of([last])
+    assert term == pytest.approx(whole.terms.delta[-1], rel=0.05)
+    assert without.terms.delta == pytest.approx(whole.terms.delta[:-1], rel=0.1)
+
+
+def test_terms_of_later_pictures_by_hand() -> None:
+    """Two neighbours at distances 1/2 and 1/3 with δ 2 and 3: r' = 1, so δ = r̄; a copy of nothing gets 1."""
+    collection = random_collection(2)
+    scoring, context = ScoringOptions(measure="cosine"), ContextOptions(method="cdm", neighbours=2)
+    reference = Reference.learn(part_of(collection), scoring=scoring, context=context)
+    query = collection.query
+    (scores,) = score(query, [reference.part], options=scoring)
+    delta = reference.terms.delta
+    near = np.sort((1 / np.where(scores > 0, scores, 1e-30)) * delta)[:2]
+    assert reference.terms_of([query])[0] == pytest.approx(reference.terms.radius / near.mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_reference_survives_being_stored(measure: str) -> None:
+    collection = random_collection(6)
+    scoring, context = ScoringOptions(measure=measure), ContextOptions(method="cdm", neighbours=3)
+    reference = Reference.learn(part_of(collection), scoring=scoring, context=context)
+    again = Reference.from_bytes(reference.to_bytes())
+    assert (again.scoring, again.context, again.terms.radius) == (scoring, context, reference.terms.radius)
+    queries = [collection.query, *collection.pictures]
+    assert again.terms_of(queries).tolist() == reference.terms_of(queries).tolist()
+
+
+def test_contextual_scores_order_by_distance_times_term() -> None:
+    scores, delta = np.array([0.9, 0.8, 0, 1], np.float32), np.array([1, 0.25, 1, 2], np.float32)
+    assert contextual("l1", scores, delta)[:3] == pytest.approx([1 / 0.2, 1 / 0.1, 0], rel=1e-5)
+    assert np.isfinite(contextual("l1", scores, delta)).all()
+    assert contextual("hamming", scores, delta) == pytest.approx([0.9, 3.2, 0, 0.5])
+    assert distances("l2", scores) == pytest.approx([np.sqrt(0.2), np.sqrt(0.4), np.sqrt(2), 0], rel=1e-5)
+    assert distances("hamming", scores, norm=3)[1:3].tolist() == [pytest.approx(3 / 0.8), np.inf]
