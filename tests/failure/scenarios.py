@@ -23,6 +23,7 @@ from ..store.support import (
     contents,
     entry,
     expected,
+    learn_context,
     leftovers,
     rankings,
     tree,
@@ -92,6 +93,19 @@ def _merge(folder: Path, disk: Disk) -> None:
     change(folder, merge=True, disk=disk)
 
 
+def _learn_context(folder: Path, disk: Disk) -> None:
+    learn_context(folder, disk=disk)
+
+
+def _with_context(folder: Path) -> None:
+    _with_removals(folder)
+    learn_context(folder)
+
+
+def _add_and_merge(folder: Path, disk: Disk) -> None:
+    change(folder, add=[B, E], merge=True, disk=disk)
+
+
 SCENARIOS: dict[str, Scenario] = {
     "create": Scenario(None, [], _nothing, _create, operations=8),
     "add": Scenario([A, B, C], [A, B, C, D, E], _one_segment, _add, operations=28),
@@ -101,6 +115,8 @@ SCENARIOS: dict[str, Scenario] = {
     "automatic merge": Scenario([A, B, C], [A, B, C, D, E], _one_segment, _merge_automatically, operations=55),
     "remove all": Scenario([A, B, C, D], [], _two_segments, _remove_all, operations=10),
     "merge": Scenario([A, C, D], [A, C, D], _with_removals, _merge, operations=30),
+    "learn context": Scenario([A, C, D], [A, C, D], _with_removals, _learn_context, operations=14),
+    "add and merge with context": Scenario([A, C, D], [A, B, C, D, E], _with_context, _add_and_merge, operations=60),
 }
 
 

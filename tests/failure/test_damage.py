@@ -11,22 +11,38 @@ import numpy as np
 import pytest
 
 from resight.errors import IndexDamagedError, IndexMissingError
+from resight.options import fingerprint
 from resight.store import Writer, check, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.checked import BLOCK, CheckedFile, block_sums
 from resight.types import Words
 
-from ..store.support import QUERIES, WORDS, build, change, contents, entry, leftovers, ranking, rankings
+from ..store.support import (
+    L1,
+    NEAR,
+    QUERIES,
+    WORDS,
+    build,
+    change,
+    contents,
+    entry,
+    learn_context,
+    leftovers,
+    ranking,
+    rankings,
+    terms,
+)
 from .scenarios import OTHER_A, A, B, C, D, E
 
 SMALL = 400  # bytes
 
 
 def make(folder: Path, *, seed: int = 0) -> Path:
-    """Two segments, with pictures removed from the first."""
+    """Two segments, with pictures removed from the first, and context terms."""
     others = [entry(e.key, 20 + i + seed) for i, e in enumerate([A, B, C, D, E])] if seed else [A, B, C, D, E]
     build(folder, others[:3], others[3:], vocabulary_seed=seed)
     change(folder, remove=["b"])
+    learn_context(folder)
     (folder / "writer.lock").unlink()
     return folder
 
@@ -39,7 +55,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 FILES = [
     "manifest",
     "vocabulary.npz",
+    "context-00000004.npz",
     "segments/00000001/dead-00000003.npz",
+    *(f"segments/{segment}/terms-{fingerprint(L1, NEAR)}-00000004.npy" for segment in ("00000001", "00000002")),
     *(
         f"segments/{segment}/{file}"
         for segment in ("00000001", "00000002")
@@ -65,7 +83,8 @@ class Witness:
 
     def _read(self) -> object:
         with open_snapshot(self.folder) as snapshot:
-            return rankings(snapshot, QUERIES[:1]), contents(snapshot), snapshot.vocabulary.fingerprint
+            answers = rankings(snapshot, QUERIES[:1]), contents(snapshot), snapshot.vocabulary.fingerprint
+        return answers, terms(self.folder)
 
     def insist(self) -> None:
         """Searches raise IndexDamagedError or are right; the check finds something."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from resight.store import Disk
 from resight.store.manifest import FORMAT
 
-from ..store.support import build, change, entry
+from ..store.support import build, change, entry, learn_context
 
 ENTRIES = {
     key: entry(key, seed, features=0 if key == "empty" else None)
@@ -16,9 +16,10 @@ ENTRIES = {
 
 
 def make(folder: Path) -> None:
-    """Two segments; one picture was removed and one replaced."""
+    """Two segments; one picture was removed and one replaced. Since format 2: context terms, learnt in between."""
     old = entry("arch", 30)
     build(folder, [old, ENTRIES["bridge"], ENTRIES["château"], entry("gone", 31), ENTRIES["empty"]], disk=Disk())
+    learn_context(folder, disk=Disk())
     change(folder, add=[ENTRIES["door\udcff"], ENTRIES["arch"]], remove=["gone"], disk=Disk())
     (folder / "writer.lock").unlink()
 

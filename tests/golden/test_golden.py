@@ -11,10 +11,19 @@ from resight.store import check, open_snapshot
 from resight.store.manifest import FORMAT
 
 from ..store import oracle
-from ..store.support import QUERIES, RECIPE_OF, change, entry, expected, ranking, state, tree
+from ..store.support import QUERIES, RECIPE_OF, change, entry, expected, ranking, state, terms, tree
 from .make import ENTRIES
 
 GOLDEN = sorted(Path(__file__).parent.glob("format-*"))
+
+# Context terms.
+TERMS = {
+    "bridge": 1.25949,
+    "château": 0.983908,
+    "empty": 0.801593,
+    "door\udcff": 1.22818,
+    "arch": 1.44341,
+}
 
 # The answer to QUERIES[0], best first.
 KNOWN = {
@@ -40,6 +49,8 @@ def test_golden_index(folder: Path, tmp_path: Path) -> None:
             assert [key for key, _ in found] == KNOWN[measure]
             assert dict(found) == pytest.approx(oracle.scores(ENTRIES, QUERIES[0], measure), rel=1e-5)
     assert check(folder).problems == ()
+    if folder.name != "format-1":
+        assert terms(folder) == pytest.approx(TERMS, rel=1e-5)
     assert tree(folder) == before, "reading must not write"
 
     shutil.copytree(folder, tmp_path / "copy")

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from resight.options import ScoringOptions, StoreOptions
+from resight.context import Reference
+from resight.options import ContextOptions, ScoringOptions, StoreOptions, fingerprint
 from resight.postings import GEOMETRY
 from resight.recipes import RECIPES, Recipe
 from resight.scoring import MEASURES, Query, score
@@ -132,6 +133,28 @@ def change(
             writer.merge()
 
 
+L1, NEAR = ScoringOptions(measure="l1"), ContextOptions(method="cdm", neighbours=2)
+
+
+def learn_context(
+    folder: Path, *, scoring: ScoringOptions = L1, context: ContextOptions = NEAR, disk: Disk | None = None
+) -> Reference:
+    """Context terms for all pictures, in one commit by one writer."""
+    with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:
+        return writer.learn_context(scoring, context)
+
+
+def terms(folder: Path, *, scoring: ScoringOptions = L1, context: ContextOptions = NEAR) -> dict[str, float]:
+    """The context terms of all living pictures, by key."""
+    with closing(open_snapshot(folder)) as snapshot:
+        return {
+            row.key: float(segment.terms[fingerprint(scoring, context)][row.ordinal])
+            for segment in snapshot.segments
+            for row in segment.table.all()
+            if segment.alive[row.ordinal]
+        }
+
+
 # What an index holds, in forms that can be compared
 
 
@@ -242,7 +265,8 @@ def leftovers(folder: Path) -> set[str]:
     """Files and folders that the manifest does not name."""
     manifest = manifests.read(folder)
     named = {manifests.NAME, manifest.vocabulary.name, "writer.lock", FOLDER}
+    named |= {file.name for file in manifest.contexts.values()}
     for record in manifest.segments:
-        inside = [*record.files, record.sums.name, *([record.dead.name] if record.dead else [])]
+        inside = [*record.files, record.sums.name, *(file.name for file in record.beside)]
         named |= {f"{FOLDER}/{record.name}", *(f"{FOLDER}/{record.name}/{file}" for file in inside)}
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")} - named

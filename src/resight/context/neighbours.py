@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from ..scoring import Part, Query, score
 from ..types import Float32, Int32
 from .distance import distances
 
-BLOCK = 2048  # pictures whose features are gathered from the lists at a time
+BLOCK = 1024  # pictures whose features are gathered from the lists at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,11 @@ class Neighbours:
     distance: Float32  # (n, kept)
 
 
-def nearest(part: Part, *, kept: int, scoring: ScoringOptions) -> Neighbours:
-    """Compare all with all. Memory: 8 bytes for each neighbour kept, and one row of scores for each thread."""
+def nearest(part: Part, *, kept: int, scoring: ScoringOptions, done: Callable[[int], None] | None = None) -> Neighbours:
+    """Compare all with all. Memory: 8 bytes for each neighbour kept, and one row of scores for each thread.
+
+    ``done`` hears how many more pictures were compared with all.
+    """
     kept = min(kept, part.pictures - 1)
     found = Neighbours(np.full((part.pictures, kept), -1, np.int32), np.full((part.pictures, kept), np.inf, np.float32))
 
@@ -41,7 +44,9 @@ def nearest(part: Part, *, kept: int, scoring: ScoringOptions) -> Neighbours:
 
     with ThreadPoolExecutor(processors()) as pool:
         for block in _blocks(part):
-            list(pool.map(ask, block))
+            compared = len(list(pool.map(ask, block)))
+            if done:
+                done(compared)
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -33,15 +33,17 @@ class Reference:
     context: ContextOptions
 
     @classmethod
-    def learn(cls, part: Part, *, scoring: ScoringOptions, context: ContextOptions) -> Reference:
-        """Compute the terms of all pictures of a part among themselves."""
-        near = nearest(part, kept=context.kept or part.pictures, scoring=scoring)
+    def learn(
+        cls, part: Part, *, scoring: ScoringOptions, context: ContextOptions, done: Callable[[int], None] | None = None
+    ) -> Reference:
+        """Compute the terms of all pictures of a part among themselves; ``done`` hears how many more were compared."""
+        near = nearest(part, kept=context.kept or part.pictures, scoring=scoring, done=done)
         return cls(part, METHODS[context.method](near, context), scoring, context)
 
-    def terms_of(self, pictures: Iterable[Query]) -> Float32:
+    def terms_of(self, pictures: Sequence[Query]) -> Float32:
         """The terms of other pictures, each of whose features has one word."""
         with ThreadPoolExecutor(processors()) as pool:
-            return np.fromiter(pool.map(self._term_of, pictures), np.float32)
+            return np.fromiter(pool.map(self._term_of, pictures), np.float32, len(pictures))
 
     def _term_of(self, picture: Query) -> float:
         """What makes its neighbourhood as wide as all others are; who its neighbours are does not depend on it."""

@@ -14,7 +14,7 @@ from ..postings import count
 from . import lock
 from . import manifest as manifests
 from .manifest import Manifest, SegmentRecord
-from .segment import FOLDER, Segment
+from .segment import FOLDER, Segment, read_whole
 from .snapshot import read_vocabulary
 
 
@@ -51,17 +51,18 @@ def _check(folder: Path, manifest: Manifest) -> CheckReport:
             continue
         with closing(segment):
             problems += _segment_problems(segment, record, keys)
+    problems += _context_problems(folder, manifest)
     problems += _unknown_files(folder, manifest)
     return CheckReport(manifest.pictures, manifest.features, index_size(manifest), tuple(problems))
 
 
 def index_size(manifest: Manifest) -> int:
-    """Bytes of the lists, statistics, facts and vocabulary."""
+    """Bytes of the lists, statistics, facts, context terms and vocabulary."""
     segments = sum(
-        sum(record.files.values()) + record.sums.size + (record.dead.size if record.dead else 0)
+        sum(record.files.values()) + record.sums.size + sum(file.size for file in record.beside)
         for record in manifest.segments
     )
-    return segments + manifest.vocabulary.size
+    return segments + manifest.vocabulary.size + sum(file.size for file in manifest.contexts.values())
 
 
 def _vocabulary_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
@@ -72,6 +73,17 @@ def _vocabulary_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
         return
     if vocabulary.fingerprint != manifest.vocabulary_fingerprint:
         yield f"the vocabulary is {vocabulary.fingerprint}, the index was made with {manifest.vocabulary_fingerprint}"
+
+
+def _context_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
+    for name, file in manifest.contexts.items():
+        try:
+            read_whole(folder / file.name, file)
+        except IndexDamagedError as error:
+            yield str(error)
+        for record in manifest.segments:
+            if name not in record.terms:
+                yield f"segment {record.name} has no terms of context {name}"
 
 
 def _segment_problems(segment: Segment, record: SegmentRecord, keys: set[bytes]) -> Iterator[str]:
@@ -119,5 +131,6 @@ def _unknown_files(folder: Path, manifest: Manifest) -> Iterator[str]:
     """Leftovers of a crash are harmless and swept by the next writer; anything else should not be here."""
     known = {manifests.NAME, f"{manifests.NAME}.new", manifest.vocabulary.name, lock.NAME, FOLDER}
     for path in sorted(folder.iterdir()):
-        if path.name not in known and not path.name.startswith("."):  # a file manager's .DS_Store does no harm
+        ours = path.name in known or path.match("context-*.npz")
+        if not ours and not path.name.startswith("."):  # a file manager's .DS_Store does no harm
             yield f"{path} does not belong to the index; move it away"

@@ -1,6 +1,6 @@
 """The one small file that says what an index is: replaced whole at each commit, so a commit happens or does not.
 
-First line: ``resight-index 1 CRC32``; the CRC covers every byte after that line. Then JSON.
+First line: ``resight-index 2 CRC32``; the CRC covers every byte after that line. Then JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..errors import IndexDamagedError, IndexMissingError
 from .checked import damaged, unreadable
 from .disk import Disk
 
-FORMAT = 1
+FORMAT = 2
 NAME = "manifest"
 MAGIC = "resight-index"
 
@@ -41,6 +41,12 @@ class SegmentRecord:
     dead: FileRecord | None = None
     dead_pictures: int = 0
     dead_features: int = 0
+    terms: dict[str, FileRecord] = field(default_factory=dict)  # by context: a float32 for each picture
+
+    @property
+    def beside(self) -> list[FileRecord]:
+        """Files that were written after the segment, and are checked in whole."""
+        return [*([self.dead] if self.dead else []), *self.terms.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,7 @@ class Manifest:
     vocabulary: FileRecord
     vocabulary_fingerprint: str
     segments: tuple[SegmentRecord, ...] = field(default=())
+    contexts: dict[str, FileRecord] = field(default_factory=dict)  # reference sets, by fingerprint of their options
 
     @property
     def pictures(self) -> int:
@@ -61,8 +68,8 @@ class Manifest:
     def features(self) -> int:
         return sum(s.features - s.dead_features for s in self.segments)
 
-    def next(self, segments: tuple[SegmentRecord, ...]) -> Manifest:
-        return replace(self, commit=self.commit + 1, segments=segments)
+    def next(self, segments: tuple[SegmentRecord, ...], contexts: dict[str, FileRecord]) -> Manifest:
+        return replace(self, commit=self.commit + 1, segments=segments, contexts=contexts)
 
 
 def write(folder: Path, manifest: Manifest, disk: Disk) -> None:
@@ -102,11 +109,24 @@ def read(folder: Path) -> Manifest:
 
 
 def _from_json(values: dict[str, Any]) -> Manifest:
+    """Format 1 had no context terms."""
+
+    def files(records: dict[str, Any]) -> dict[str, FileRecord]:
+        return {name: FileRecord(**record) for name, record in records.items()}
+
     segments = tuple(
-        SegmentRecord(**{**s, "sums": FileRecord(**s["sums"]), "dead": FileRecord(**s["dead"]) if s["dead"] else None})
+        SegmentRecord(
+            **{
+                **s,
+                "sums": FileRecord(**s["sums"]),
+                "dead": FileRecord(**s["dead"]) if s["dead"] else None,
+                "terms": files(s.get("terms", {})),
+            }
+        )
         for s in values["segments"]
     )
-    return Manifest(**{**values, "vocabulary": FileRecord(**values["vocabulary"]), "segments": segments})
+    vocabulary, contexts = FileRecord(**values["vocabulary"]), files(values.get("contexts", {}))
+    return Manifest(**{**values, "vocabulary": vocabulary, "segments": segments, "contexts": contexts})
 
 
 __all__ = ["FORMAT", "NAME", "FileRecord", "Manifest", "SegmentRecord", "read", "write"]

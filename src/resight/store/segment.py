@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..postings import GEOMETRY, Lists, build, count, of_picture
-from ..types import Int32, Int64, UInt32, Words
+from ..postings import GEOMETRY, Lists, build, count, forward, of_picture
+from ..types import Float32, Int32, Int64, UInt32, Words
 from . import table
 from .checked import CheckedFile, block_count, block_sums, damaged, map_bytes, unreadable
 from .disk import Disk
@@ -23,6 +23,7 @@ from .manifest import FileRecord, SegmentRecord
 
 FOLDER = "segments"
 SUMS = "sums.npy"
+BLOCK = 2048  # pictures whose features are read back at a time
 
 # Arrays of a segment, by file name. Lists are mapped and checked as they are used; the rest is read at opening.
 LISTS: dict[str, npt.DTypeLike] = {"image.npy": "<u4", "signature.npy": "<u8", "geometry.npy": GEOMETRY}
@@ -91,13 +92,19 @@ def finish_folder(
     return record
 
 
-def write_dead(folder: Path, name: str, file: str, dead: Dead, disk: Disk) -> FileRecord:
-    """Store the removals beside the segment's own files."""
-    data, path = dead.to_bytes(), folder / FOLDER / name / file
+def write_beside(folder: Path, name: str, file: str, data: bytes, disk: Disk) -> FileRecord:
+    """Store what is known of a segment's pictures since it was written: removals, context terms."""
+    path = folder / FOLDER / name / file
     disk.write(path, data)
     disk.sync(path)
     disk.sync(path.parent)
     return FileRecord(file, len(data), zlib.crc32(data))
+
+
+def terms_to_bytes(terms: Float32) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, terms.astype("<f4"))
+    return buffer.getvalue()
 
 
 def read_whole(path: Path, record: FileRecord) -> bytes:
@@ -130,7 +137,14 @@ class Segment:
         self._lists = Lists(*(arrays[file][0] for file in ("offsets.npy", *LISTS)))
         self._df, self.squared = arrays["df.npy"][0], arrays["squared.npy"][0]
         self._dead_data = record.dead and read_whole(self.folder / record.dead.name, record.dead)
+        self.terms = {name: self._read_terms(file) for name, file in record.terms.items()}
         self.table = table.Table(self.files[table.NAME])
+
+    def _read_terms(self, file: FileRecord) -> Float32:
+        terms = np.load(io.BytesIO(read_whole(self.folder / file.name, file)), allow_pickle=False)
+        if terms.shape != (self.record.pictures,):
+            raise damaged(self.folder / file.name, f"{terms.shape} terms for {self.record.pictures} pictures")
+        return np.asarray(terms, np.float32)
 
     @property
     def words(self) -> int:
@@ -180,6 +194,12 @@ class Segment:
         self._check_rows("signature.npy", posting, posting + 1)
         words = Words(np.arange(row.features, dtype=np.int32), word.astype(np.int32), self._lists.signature[posting])
         return words, self.geometry(posting)
+
+    def blocks(self) -> Iterator[tuple[int, list[tuple[Words, npt.NDArray[Any]]]]]:
+        """The words and geometry codes of all pictures, checked, some at a time; the first one's ordinal."""
+        lists = self.all_lists()
+        for begin in range(0, self.record.pictures, BLOCK):
+            yield begin, list(forward(lists, begin, min(begin + BLOCK, self.record.pictures)).pictures())
 
     def all_lists(self) -> Lists:
         """The lists with every byte checked, for merging and checking."""

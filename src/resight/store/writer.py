@@ -8,7 +8,7 @@ swept by the next writer.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,19 +16,22 @@ from typing import Any
 
 import numpy as np
 
+from ..context import Reference
 from ..errors import IndexExistsError, StoreError, UsageError
-from ..options import StoreOptions
+from ..options import ContextOptions, ScoringOptions, StoreOptions, fingerprint
 from ..postings import count
-from ..types import UInt32
+from ..scoring import Query
+from ..types import Float32, UInt32
 from ..vocabulary import Vocabulary
 from . import manifest as manifests
+from .context import learn
 from .disk import Disk, writing
 from .entry import Entry
 from .lock import NAME as LOCK
 from .lock import WriterLock
 from .manifest import FileRecord, Manifest, SegmentRecord
 from .merge import choose, merge
-from .segment import FOLDER, Dead, Segment, write, write_dead
+from .segment import FOLDER, Dead, Segment, read_whole, terms_to_bytes, write, write_beside
 from .snapshot import VOCABULARY, Snapshot
 from .table import Row
 
@@ -78,6 +81,7 @@ class Writer:
         self.folder, self._options, self._disk = folder, options or StoreOptions(), disk or Disk()
         self._added: dict[str, Entry] = {}
         self._removed: dict[str, set[int]] = {}  # segment name → ordinals
+        self._references: dict[str, Reference] = {}  # of contexts, as they are needed
         self._refusal: str | None = None  # why this writer can write no more
         manifests.read(folder)  # a missing or damaged index is said so before it is locked
         self._lock = WriterLock(folder)
@@ -154,7 +158,10 @@ class Writer:
             records = [record for segment in self._base.segments if (record := self._without_removed(segment, number))]
             if self._added:
                 entries = list(self._added.values())
-                records.append(write(self.folder, f"{number:08d}", entries, words=self._words, disk=self._disk))
+                record = write(self.folder, f"{number:08d}", entries, words=self._words, disk=self._disk)
+                pictures = [Query(entry.words, entry.geometry) for entry in entries]
+                terms = {name: self._reference(name).terms_of(pictures) for name in self.manifest.contexts}
+                records.append(self._with_terms(record, terms, number))
             self._replace(records)
             self._added.clear()
             self._removed.clear()
@@ -164,6 +171,56 @@ class Writer:
                 with self._changing_disk():
                     self._merge(few)
         return True
+
+    def learn_context(
+        self, scoring: ScoringOptions, context: ContextOptions, *, done: Callable[[int], None] = lambda count: None
+    ) -> Reference:
+        """Commit, then give every picture its context term; those added later get theirs as they are added."""
+        self.commit()
+        if not self.manifest.pictures:
+            raise UsageError(f"{self.folder} has no pictures yet, so there is no context to learn; add some first")
+        reference, terms = learn(self._base, scoring, context, done)
+        name, number = fingerprint(scoring, context), self.manifest.commit + 1
+        with self._changing_disk():
+            data, file = reference.to_bytes(), f"context-{number:08d}.npz"
+            self._disk.write(self.folder / file, data)
+            self._disk.sync(self.folder / file)
+            contexts = {**self.manifest.contexts, name: FileRecord(file, len(data), zlib.crc32(data))}
+            segments = zip(self._base.segments, terms, strict=True)
+            self._replace([self._with_terms(s.record, {name: t}, number) for s, t in segments], contexts)
+        self._references[name] = reference
+        return reference
+
+    def forget_context(self, scoring: ScoringOptions, context: ContextOptions) -> bool:
+        """Commit, then drop these context terms; False if there were none."""
+        self.commit()
+        name = fingerprint(scoring, context)
+        if name not in self.manifest.contexts:
+            return False
+        contexts = {other: file for other, file in self.manifest.contexts.items() if other != name}
+        records = [
+            replace(record, terms={other: file for other, file in record.terms.items() if other != name})
+            for record in self.manifest.segments
+        ]
+        with self._changing_disk():
+            self._replace(records, contexts)
+        return True
+
+    def _reference(self, name: str) -> Reference:
+        if name not in self._references:
+            file = self.manifest.contexts[name]
+            self._references[name] = Reference.from_bytes(read_whole(self.folder / file.name, file))
+        return self._references[name]
+
+    def _with_terms(self, record: SegmentRecord, terms: dict[str, Float32], number: int) -> SegmentRecord:
+        """The record with these terms, which are written beside the segment."""
+        files = {
+            name: write_beside(
+                self.folder, record.name, f"terms-{name}-{number:08d}.npy", terms_to_bytes(values), self._disk
+            )
+            for name, values in terms.items()
+        }
+        return replace(record, terms={**record.terms, **files})
 
     def merge(self) -> None:
         """Commit, then make one segment of all, without the dead."""
@@ -203,21 +260,23 @@ class Writer:
         chosen[ordinals] = True
         df, _, length, _ = count(segment.lists(None, "image"), chosen)
         name = f"dead-{number:08d}.npz"
-        file = write_dead(self.folder, segment.record.name, name, Dead(ordinals, df), self._disk)
+        file = write_beside(self.folder, segment.record.name, name, Dead(ordinals, df).to_bytes(), self._disk)
         return replace(segment.record, dead=file, dead_pictures=len(ordinals), dead_features=int(length.sum()))
 
     def _merge(self, segments: list[Segment]) -> None:
         living = [s for s in segments if s.record.dead_pictures < s.record.pictures]
         name = f"{self.manifest.commit + 1:08d}"
-        merged = merge(self.folder, name, living, self._disk)
+        terms = {n: np.concatenate([s.terms[n][s.alive] for s in living]) for n in self.manifest.contexts}
+        merged = self._with_terms(merge(self.folder, name, living, self._disk), terms, self.manifest.commit + 1)
         merging = {segment.record.name for segment in segments}
         records = [s.record for s in self._base.segments]
         place = next(i for i, record in enumerate(records) if record.name in merging)
         kept = [record for record in records if record.name not in merging]
         self._replace([*kept[:place], merged, *kept[place:]])
 
-    def _replace(self, records: list[SegmentRecord]) -> None:
-        manifests.write(self.folder, self.manifest.next(tuple(records)), self._disk)
+    def _replace(self, records: list[SegmentRecord], contexts: dict[str, FileRecord] | None = None) -> None:
+        contexts = self.manifest.contexts if contexts is None else contexts
+        manifests.write(self.folder, self.manifest.next(tuple(records), contexts), self._disk)
         old = self._base
         self._base = Snapshot(self.folder, manifests.read(self.folder))
         old.close()
@@ -230,10 +289,14 @@ class Writer:
             if record is None:
                 self._disk.remove(path)
                 continue
-            named = {*record.files, record.sums.name, record.dead.name if record.dead else ""}
+            named = {*record.files, record.sums.name, *(file.name for file in record.beside)}
             for file in path.iterdir():
                 if file.name not in named:
                     self._disk.remove(file)
+        named = {file.name for file in self.manifest.contexts.values()}
+        for path in self.folder.glob("context-*.npz"):
+            if path.name not in named:
+                self._disk.remove(path)
         self._disk.remove(self.folder / f"{manifests.NAME}.new")
 
 
