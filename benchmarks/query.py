@@ -274,7 +274,7 @@ def run_stages(snapshot: Snapshot, assigner: Assigner, features: Features, recip
     with watch.stage("words"):
         asked = question(assigner, features, recipe.assign)
     with watch.stage("score"):
-        opinions = [opinion(snapshot, asked, recipe.scoring)]
+        opinions = [opinion(snapshot, asked, recipe)]
         candidates = shortlist(snapshot, opinions[0].scores, count)
     with watch.stage("verify"):
         verify_all(snapshot, [asked], candidates[: recipe.verify.shortlist], recipe)

@@ -115,12 +115,11 @@ def test_the_mean_is_on_the_scale_of_the_first_that_says_anything() -> None:
 
 @pytest.mark.parametrize("recipe", ["expanded", "hamming", "bow-l1", "bow-l2"])
 def test_the_most_a_question_can_say_is_what_an_indexed_copy_scores(recipe: str, walls: Index) -> None:
-    options = RECIPES[recipe].scoring
     with open_snapshot(walls.path) as snapshot:
         row = snapshot.find("wall 1")
         assert row
         asked = stored_question(snapshot.segments[0], row)
-        said = opinion(snapshot, asked, options)
+        said = opinion(snapshot, asked, RECIPES[recipe])
         assert said.most == pytest.approx(said.scores[0][row.ordinal], rel=1e-5) == max(said.scores[0].tolist())
 
 

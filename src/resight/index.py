@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from . import images
 from .analyse import AnalyserPlan, Job, Outcome, content_hash, features_of, make_entry
+from .context import Reference
 from .engine import run
 from .errors import StoreError, UsageError, VocabularyError
 from .features import extract, insist_on_known
@@ -196,6 +197,26 @@ class Index:
         self._writing().merge()
         self.refresh()
 
+    def learn_context(
+        self, recipe: str | Recipe = "context", *, done: Callable[[int], None] = lambda count: None
+    ) -> Reference:
+        """Commit, then give every picture the context term that the recipe needs; later ones get theirs when added.
+
+        Memory: the features of the reference set, ``context.references`` pictures at most. ``done`` hears how many more
+        pictures were compared.
+        """
+        chosen = _contextual(recipe)
+        reference = self._writing().learn_context(chosen.scoring, chosen.context, done=done)
+        self.refresh()
+        return reference
+
+    def forget_context(self, recipe: str | Recipe = "context") -> bool:
+        """Commit, then drop the context terms of a recipe; False if there were none."""
+        chosen = _contextual(recipe)
+        known = self._writing().forget_context(chosen.scoring, chosen.context)
+        self.refresh()
+        return known
+
     def refresh(self) -> None:
         """Let searches see the newest commit, whoever made it. Those under way finish on the one they began with."""
         self._snapshot = open_snapshot(self.path)
@@ -299,6 +320,15 @@ class Index:
         writer.add(entry)
         if writer.pending >= self.store.commit_every:
             self.commit()
+
+
+def _contextual(recipe: str | Recipe) -> Recipe:
+    chosen = named_recipe(recipe) if isinstance(recipe, str) else recipe
+    if chosen.context.method == "none":
+        raise UsageError(
+            "this recipe has no context; take `context`, or another one and set context.method to nicdm or cdm"
+        )
+    return chosen
 
 
 def file_key(path: str | Path, relative_to: Path | None) -> str:

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from .errors import OptionError
-from .options import AssignOptions, ExpandOptions, FeatureOptions, Options, ScoringOptions, VerifyOptions, from_dict
+from .options import (
+    AssignOptions,
+    ContextOptions,
+    ExpandOptions,
+    FeatureOptions,
+    Options,
+    ScoringOptions,
+    VerifyOptions,
+    from_dict,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,20 +28,23 @@ class Recipe:
     features: FeatureOptions = field(default_factory=FeatureOptions)
     assign: AssignOptions = field(default_factory=AssignOptions)
     scoring: ScoringOptions = field(default_factory=ScoringOptions)
+    context: ContextOptions = field(default_factory=ContextOptions)
     verify: VerifyOptions = field(default_factory=VerifyOptions)
     expand: ExpandOptions = field(default_factory=ExpandOptions)
 
 
 STAGES: dict[str, type[Options]] = {
-    kind.stage: kind for kind in (FeatureOptions, AssignOptions, ScoringOptions, VerifyOptions, ExpandOptions)
+    kind.stage: kind
+    for kind in (FeatureOptions, AssignOptions, ScoringOptions, ContextOptions, VerifyOptions, ExpandOptions)
 }
 
 
-def _bag_of_words(measure: str, description: str) -> Recipe:
+def _bag_of_words(measure: str, description: str, context: ContextOptions | None = None) -> Recipe:
     return Recipe(
         description=description,
         assign=AssignOptions(neighbours=1),
         scoring=ScoringOptions(measure=measure),
+        context=context or ContextOptions(),
         verify=VerifyOptions(shortlist=0),
     )
 
@@ -56,6 +68,14 @@ RECIPES: dict[str, Recipe] = {
         description="Hamming embedding alone (BURST-09 §3)",
         scoring=ScoringOptions(intra="none", weak_geometry=False),
         verify=_UNVERIFIED,
+    ),
+    "context": Recipe(
+        description="as burst, with contextual dissimilarity (CDM-10); learn it with `resight context`",
+        context=ContextOptions(method="cdm"),
+        verify=_UNVERIFIED,
+    ),
+    "context-l1": _bag_of_words(
+        "l1", "as bow-l1, with contextual dissimilarity (CDM-10)", ContextOptions(method="cdm")
     ),
     "bow-l1": _bag_of_words("l1", "bag of words, tf-idf vectors of unit L1 norm (CDM-10)"),
     "bow-l2": _bag_of_words("l2", "bag of words, tf-idf vectors of unit L2 norm"),

@@ -14,8 +14,8 @@ import typer
 from ..errors import UsageError
 from ..options import FeatureOptions, ImageOptions, StoreOptions, VocabularyOptions
 from .app import MANIFEST, NAMES_SHOWN, AsJson, Processes, Set, command, default_index
-from .arguments import build, parse_settings, split_index
-from .output import printable, progress, say_json, stoppable
+from .arguments import build, chosen_recipe, parse_settings, split_index
+from .output import counting, printable, progress, say_json, stoppable
 
 
 @command
@@ -184,6 +184,41 @@ def merge(
         say_json({"index": after.path, "size_before": before, "size": after.size, "pictures": after.pictures})
     else:
         typer.echo(f"{before / 2**20:.1f} MiB → {after.size / 2**20:.1f} MiB, {after.pictures} pictures")
+    return 0
+
+
+@command
+def context(
+    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None,
+    recipe: Annotated[str, typer.Option(help="A recipe with context: context, context-l1 or a TOML file.")] = "context",
+    forget: Annotated[bool, typer.Option("--forget", help="Drop what was learnt for this recipe instead.")] = False,
+    settings: Set = None,
+    as_json: AsJson = False,
+) -> int:
+    """Learn how crowded the neighbourhood of each picture is (CDM-10), for searches with this recipe.
+
+    Pictures added later get their terms as they are added. Learn again when the collection has changed much.
+    """
+    from ..index import Index
+
+    chosen = chosen_recipe(recipe, settings)
+    with Index.open(place or default_index()) as target:
+        facts: dict[str, Any] = {"index": str(target.path), "pictures": len(target)}
+        if forget:
+            facts["forgotten"] = target.forget_context(chosen)
+            text = "forgotten" if facts["forgotten"] else "there was nothing to forget"
+        else:
+            with counting(len(target), text="comparing") as done:
+                learnt = target.learn_context(chosen, done=done)
+            references, uncertain = len(learnt.terms.delta), learnt.terms.uncertain
+            before, after = learnt.terms.spreads[:1], learnt.terms.spreads[-1:]
+            facts |= {"references": references, "uncertain": uncertain, "spreads": list(learnt.terms.spreads)}
+            evened = f"; neighbourhoods differ by {after[0]:.1%} instead of {before[0]:.1%}" if before else ""
+            text = f"{facts['pictures']} pictures measured against {references}{evened}"
+    if as_json:
+        say_json(facts)
+    else:
+        typer.echo(text)
     return 0
 
 

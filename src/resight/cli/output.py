@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -81,9 +81,18 @@ def short(key: str) -> str:
 
 
 def progress(items: Iterable[T], *, total: int, text: str) -> Iterator[T]:
-    """Pass items on, with a bar on stderr (rate, time left) where that is a terminal."""
+    """Pass items on, with a bar."""
+    with counting(total, text=text) as done:
+        for item in items:
+            yield item
+            done(1)
+
+
+@contextmanager
+def counting(total: int, *, text: str) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr (rate, time left) where that is a terminal; what is given hears how much more was done."""
     if not sys.stderr.isatty():
-        yield from items
+        yield lambda count: None
         return
     from rich import progress as bars
     from rich.console import Console
@@ -95,9 +104,7 @@ def progress(items: Iterable[T], *, total: int, text: str) -> Iterator[T]:
     columns = (bars.TextColumn(text), bars.BarColumn(), bars.MofNCompleteColumn(), Rate(), bars.TimeRemainingColumn())
     with bars.Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(text, total=total)
-        for item in items:
-            yield item
-            bar.advance(task)
+        yield lambda count: bar.advance(task, count)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from ..errors import EngineError, UsageError
 from ..options import AssignOptions, FeatureOptions, fingerprint, to_dict
 from ..recipes import Recipe
 from ..search import Question, question, search
-from ..store import Snapshot, Writer, create, index_size, open_snapshot, read_manifest
+from ..store import Snapshot, Writer, create, open_snapshot, read_manifest, segments_size
 from ..types import Float64, Int32
 from ..vocabulary import Assigner, Vocabulary
 from ..vocabulary.nearest import ASSIGNMENT
@@ -74,6 +74,7 @@ class Runner:
         for features, some in by_features.items():
             prepared = self.prepare(dataset, features)
             skipped += prepared.skipped
+            self._learn_contexts(dataset, prepared.index, some)
             rows |= self._ask(dataset, some, prepared.index, prepared.queries)
         return Evaluation(
             dataset=dataset,
@@ -129,6 +130,19 @@ class Runner:
             writer.merge()
         return folder
 
+    def _learn_contexts(self, dataset: Dataset, index: Path, recipes: Mapping[str, Recipe]) -> None:
+        """What the recipes need to know of neighbourhoods, unless it was learnt before."""
+        known = read_manifest(index).contexts
+        wanted = {
+            fingerprint(recipe.scoring, recipe.context): recipe
+            for recipe in recipes.values()
+            if recipe.context.method != "none"
+        }
+        missing = [recipe for name, recipe in wanted.items() if name not in known]
+        for recipe in self.progress(missing, total=len(missing), text=f"{dataset.name}: contexts"):
+            with Writer(index) as writer:
+                writer.learn_context(recipe.scoring, recipe.context)
+
     def _ask(
         self, dataset: Dataset, recipes: Mapping[str, Recipe], index: Path, files: Sequence[Path | None]
     ) -> dict[str, Row]:
@@ -155,7 +169,7 @@ class Runner:
                 precision_recall=precision_recall(rankings, truths),
                 reliability=_reliability(dataset, rankings, [answer[recipe].confidence for answer in answers]),
                 query_ms=1000 * sum(answer[recipe].seconds for answer in answers) / len(answers),
-                bytes_per_image=(index_size(manifest) - manifest.vocabulary.size) / len(dataset.images),
+                bytes_per_image=segments_size(manifest) / len(dataset.images),
             )
         return rows
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..context import contextual
 from ..options import ScoringOptions
 from ..postings import build, decode
 from ..recipes import Recipe
@@ -66,9 +67,13 @@ class Opinion:
     most: float
 
 
-def opinion(snapshot: Snapshot, asked: Question, options: ScoringOptions) -> Opinion:
-    scores = score(asked.query, snapshot.parts, options=options)
-    return Opinion(scores, _own_score(asked, snapshot.parts[0].idf, options) if snapshot.parts else 0.0)
+def opinion(snapshot: Snapshot, asked: Question, recipe: Recipe) -> Opinion:
+    scores = score(asked.query, snapshot.parts, options=recipe.scoring)
+    most = _own_score(asked, snapshot.parts[0].idf, recipe.scoring) if snapshot.parts else 0.0
+    if recipe.context.method != "none":
+        terms = snapshot.terms(recipe.scoring, recipe.context)
+        scores = [contextual(recipe.scoring.measure, s, t) for s, t in zip(scores, terms, strict=True)]
+    return Opinion(scores, most)
 
 
 def _own_score(asked: Question, idf: Float32, options: ScoringOptions) -> float:

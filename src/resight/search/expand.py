@@ -36,10 +36,10 @@ def expand(
     seen = [_seen_in(snapshot, questions, c) for c in sources]
     if recipe.expand.kind == "union":
         questions = [_union([q, *(s for s, of in seen if of == n)], recipe) for n, q in enumerate(questions)]
-        opinions = [opinion(snapshot, q, recipe.scoring) for q in questions]
+        opinions = [opinion(snapshot, q, recipe) for q in questions]
         scores = mean_scores(at_one_scale(opinions))
     else:
-        opinions = [*opinions, *(opinion(snapshot, s, recipe.scoring) for s, _ in seen)]
+        opinions = [*opinions, *(opinion(snapshot, s, recipe) for s, _ in seen)]
         scores = mean_of_others(at_one_scale(opinions), sources)
     known = {c.place: c for c in candidates if c.checked}
     expanded = shortlist(snapshot, scores, count)

@@ -47,7 +47,7 @@ def rank(
     """At least ``count`` candidates, if so many share anything with the questions, and the score of the background."""
     count = max(count, recipe.verify.shortlist)
     with watch.stage("score"):
-        opinions = [opinion(snapshot, q, recipe.scoring) for q in questions]
+        opinions = [opinion(snapshot, q, recipe) for q in questions]
         total = mean_scores(at_one_scale(opinions))
         candidates = shortlist(snapshot, total, count)
     if recipe.verify.shortlist:

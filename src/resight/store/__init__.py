@@ -1,6 +1,6 @@
 """The index on disk: a manifest, immutable segments, one writer, snapshot readers."""
 
-from .check import CheckReport, check, index_size
+from .check import CheckReport, check, index_size, segments_size
 from .disk import Disk
 from .entry import Entry
 from .manifest import Manifest
@@ -24,4 +24,5 @@ __all__ = [
     "index_size",
     "open_snapshot",
     "read_manifest",
+    "segments_size",
 ]

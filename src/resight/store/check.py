@@ -57,12 +57,16 @@ def _check(folder: Path, manifest: Manifest) -> CheckReport:
 
 
 def index_size(manifest: Manifest) -> int:
-    """Bytes of the lists, statistics, facts, context terms and vocabulary."""
-    segments = sum(
+    """Bytes of all files the manifest names."""
+    return segments_size(manifest) + manifest.vocabulary.size + sum(file.size for file in manifest.contexts.values())
+
+
+def segments_size(manifest: Manifest) -> int:
+    """Bytes of the lists, statistics, facts and terms: what grows with the pictures."""
+    return sum(
         sum(record.files.values()) + record.sums.size + sum(file.size for file in record.beside)
         for record in manifest.segments
     )
-    return segments + manifest.vocabulary.size + sum(file.size for file in manifest.contexts.values())
 
 
 def _vocabulary_problems(folder: Path, manifest: Manifest) -> Iterator[str]:

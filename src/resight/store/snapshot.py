@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import IndexDamagedError
+from ..errors import IndexDamagedError, UsageError
+from ..options import ContextOptions, ScoringOptions, fingerprint
 from ..scoring import Part, idf_weights
-from ..types import Int64
+from ..types import Float32, Int64
 from ..vocabulary import Vocabulary
 from . import manifest as manifests
 from .manifest import Manifest
@@ -49,6 +50,16 @@ class Snapshot:
         df: Int64 = np.sum([segment.df for segment in self.segments], axis=0)
         idf = idf_weights(df, self.pictures)
         return [Part(read=s.lists, squared=s.squared, alive=s.alive, idf=idf) for s in self.segments]
+
+    def terms(self, scoring: ScoringOptions, context: ContextOptions) -> list[Float32]:
+        """The context terms of each segment's pictures."""
+        name = fingerprint(scoring, context)
+        if self.segments and name not in self.manifest.contexts:
+            raise UsageError(
+                f"{self.folder} has no context terms for {scoring.measure} with {context}; "
+                "learn them with `resight context` and the same recipe, or search with another recipe"
+            )
+        return [segment.terms[name] for segment in self.segments]
 
     def find(self, key: str) -> Row | None:
         """The living picture with this key."""
