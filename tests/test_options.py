@@ -41,7 +41,7 @@ def other_value(kind: type[Options], name: str) -> Any:
     if isinstance(default, str):
         return default + "x"
     most = metadata["most"]
-    return default / 2 if isinstance(default, float) and default == most else default + 1 if most != 1.0 else 0.5
+    return default / 2 if isinstance(default, float) and default == most else default + 1 if most != 1.0 else 0.25
 
 
 def test_all_stages_are_found() -> None:

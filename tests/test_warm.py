@@ -45,5 +45,7 @@ def test_nothing_is_compiled_after_warming_up(tmp_path: Path) -> None:
     with Index.create(tmp_path / "i.resight") as index:
         for seed in range(3):
             index.add(texture(seed), key=str(seed))
+        for name in ("context", "context-l1"):
+            index.learn_context(name)
     query = write(tmp_path / "query.png", np.hstack([texture(1), texture(9)]))
     subprocess.run([sys.executable, "-c", SCRIPT, tmp_path / "i.resight", query], check=True)

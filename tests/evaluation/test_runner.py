@@ -47,6 +47,8 @@ def test_figures_equal_those_of_searching_by_hand(dataset: Dataset, words: Vocab
         for key, path in dataset.images:
             index.add(path, key=key)
         index.commit()
+        for name in ("context", "context-l1"):
+            index.learn_context(name)
         for row in found.rows:
             by_hand = tuple(
                 tuple(hit.key for hit in index.search(query.path, top=12, recipe=row.recipe).hits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -59,40 +60,49 @@ class Candidate:
 Scores = list[Float32]  # for each part one score per picture
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Opinion:
-    """What a question says of every picture, and the most it could say: of a picture that has its very features."""
+    """What a question says of every picture."""
 
     scores: Scores
-    most: float
+    asked: Question
+    idf: Float32
+    options: ScoringOptions
+
+    @cached_property
+    def most(self) -> float:
+        """The most it could say: what a picture with its very features, each with its nearest word, would score."""
+        words = self.asked.words
+        nearest = words.rows(np.unique(words.feature, return_index=True)[1])
+        query = replace(self.asked, words=nearest).query
+        part = Part.of(build([(nearest, query.geometry)], words=len(self.idf)), pictures=1, idf=self.idf)
+        return float(score(query, [part], options=self.options)[0][0])
 
 
 def opinion(snapshot: Snapshot, asked: Question, recipe: Recipe) -> Opinion:
-    scores = score(asked.query, snapshot.parts, options=recipe.scoring)
-    most = _own_score(asked, snapshot.parts[0].idf, recipe.scoring) if snapshot.parts else 0.0
+    parts, scoring = snapshot.parts, recipe.scoring
+    scores = score(asked.query, parts, options=scoring)
     if recipe.context.method != "none":
-        terms = snapshot.terms(recipe.scoring, recipe.context)
-        scores = [contextual(recipe.scoring.measure, s, t) for s, t in zip(scores, terms, strict=True)]
-    return Opinion(scores, most)
-
-
-def _own_score(asked: Question, idf: Float32, options: ScoringOptions) -> float:
-    """As if the picture were indexed: each feature with its nearest word alone."""
-    nearest = asked.words.rows(np.unique(asked.words.feature, return_index=True)[1])
-    query = replace(asked, words=nearest).query
-    part = Part.of(build([(nearest, query.geometry)], words=len(idf)), pictures=1, idf=idf)
-    return float(score(query, [part], options=options)[0][0])
+        terms = snapshot.terms(scoring, recipe.context)
+        scores = [contextual(scoring.measure, s, t) for s, t in zip(scores, terms, strict=True)]
+    return Opinion(scores, asked, parts[0].idf if parts else np.zeros(0, np.float32), scoring)
 
 
 def at_one_scale(opinions: Sequence[Opinion]) -> list[Scores]:
     """Their scores, brought to the scale of the first that can say anything."""
+    if len(opinions) == 1:
+        return [opinions[0].scores]
     most = next((o.most for o in opinions if o.most), 0.0)
     scales = [np.float32(most / o.most if o.most else 0) for o in opinions]
     return [[s * scale for s in o.scores] for o, scale in zip(opinions, scales, strict=True)]
 
 
 def mean_scores(scores: Sequence[Scores]) -> Scores:
-    return [np.mean(parts, axis=0, dtype=np.float32) for parts in zip(*scores, strict=True)]
+    return (
+        scores[0]
+        if len(scores) == 1
+        else [np.mean(parts, axis=0, dtype=np.float32) for parts in zip(*scores, strict=True)]
+    )
 
 
 def shortlist(snapshot: Snapshot, scores: Scores, count: int) -> list[Candidate]:
