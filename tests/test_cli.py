@@ -102,6 +102,29 @@ def test_remove_check_merge(pictures: Path, tmp_path: Path) -> None:
     assert "is sound: 3 pictures" in run("check", index)
 
 
+def test_context_is_learnt_used_and_forgotten(pictures: Path, tmp_path: Path) -> None:
+    into = tmp_path / "i.resight"
+    run("index", pictures, "--into", into, "--processes", 1)
+    ask = ("search", into, pictures / "2.png", "--recipe", "context-l1", "--top", 1)
+    assert "learn them with `resight context`" in run_json(*ask, code=2)["error"]
+    learnt = run_json("context", into, "--recipe", "context-l1")
+    assert (learnt["pictures"], learnt["references"]) == (4, 4)
+    assert learnt["spreads"] == sorted(learnt["spreads"], reverse=True)
+    assert "4 pictures measured against 4; neighbourhoods differ by" in run("context", into, "--recipe", "context")
+    assert "2.png" in run(*ask)
+    assert "contexts     context-l1, context" in run("info", into)
+    write(pictures / "later.png", texture(30))
+    run("index", pictures, "--into", into, "--processes", 1)
+    assert "later.png" in run("search", into, pictures / "later.png", "--recipe", "context-l1", "--top", 1)
+    assert run_json("context", into, "--recipe", "context-l1", "--forget")["forgotten"]
+    assert "nothing to forget" in run("context", into, "--recipe", "context-l1", "--forget")
+    run(*ask, code=2)
+    assert "this recipe has no context" in run_json("context", into, "--recipe", "burst", code=2)["error"]
+    own = ("context", into, "--recipe", "burst", "--set", "context.method=nicdm", "--set", "context.neighbours=2")
+    assert run_json(*own)["references"] == 4
+    assert "own recipe" in run_json("info", into)["contexts"][1]
+
+
 def test_damage_is_exit_code_3(pictures: Path, tmp_path: Path) -> None:
     index = tmp_path / "i.resight"
     run("index", pictures, "--into", index, "--processes", 1)

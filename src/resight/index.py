@@ -20,8 +20,8 @@ from .context import Reference
 from .engine import run
 from .errors import StoreError, UsageError, VocabularyError
 from .features import extract, insist_on_known
-from .options import FeatureOptions, ImageOptions, StoreOptions, from_dict, to_dict
-from .recipes import DEFAULT, Recipe
+from .options import FeatureOptions, ImageOptions, StoreOptions, fingerprint, from_dict, to_dict
+from .recipes import DEFAULT, RECIPES, Recipe
 from .recipes import recipe as named_recipe
 from .search import Question, question, search, stored_question
 from .store import Entry, Row, Writer, create, index_size, open_snapshot
@@ -47,6 +47,7 @@ class IndexInfo:
     words: int
     vocabulary: str  # fingerprint
     settings: dict[str, Any]
+    contexts: list[str]  # recipes that context terms were learnt for
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -139,6 +140,7 @@ class Index:
 
     def info(self) -> IndexInfo:
         manifest = self._snapshot.manifest
+        known = {fingerprint(recipe.scoring, recipe.context): name for name, recipe in RECIPES.items()}
         return IndexInfo(
             path=str(self.path),
             pictures=manifest.pictures,
@@ -150,6 +152,7 @@ class Index:
             words=self.vocabulary.words,
             vocabulary=manifest.vocabulary_fingerprint,
             settings=manifest.settings,
+            contexts=[known.get(name, f"own recipe {name}") for name in manifest.contexts],
         )
 
     # Changing it

@@ -119,6 +119,8 @@ def info(
     typer.echo(f"segments     {facts.segments}, commit {facts.commit}")
     typer.echo(f"vocabulary   {facts.words} words, {facts.vocabulary}")
     typer.echo(f"settings     {json.dumps(facts.settings)}")
+    if facts.contexts:
+        typer.echo(f"contexts     {', '.join(facts.contexts)}")
     return 0
 
 
