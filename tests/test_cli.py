@@ -121,7 +121,7 @@ def test_context_is_learnt_used_and_forgotten(pictures: Path, tmp_path: Path) ->
     run(*ask, code=2)
     assert "this recipe has no context" in run_json("context", into, "--recipe", "burst", code=2)["error"]
     own = ("context", into, "--recipe", "burst", "--set", "context.method=nicdm", "--set", "context.neighbours=2")
-    assert run_json(*own)["references"] == 4
+    assert run_json(*own)["references"] == 5
     assert "own recipe" in run_json("info", into)["contexts"][1]
 
 
