@@ -75,8 +75,8 @@ def measure(cache: Path, pictures: int, kept: int) -> None:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     spreads, uncertain = reference.terms.spreads, reference.terms.uncertain
     print(
-        f"{pictures:8} {references:11} {kept or 'all':>6} {seconds:9.1f} {1e3 * seconds / pictures:13.2f} {memory:10.2f}"
-        f" {len(spreads):8} {spreads[0]:.3f} → {spreads[-1]:.4f} {uncertain:10}",
+        f"{pictures:8} {references:11} {kept or 'all':>6} {seconds:9.1f} {1e3 * seconds / pictures:13.2f} "
+        f"{memory:10.2f} {len(spreads):8} {spreads[0]:.3f} → {spreads[-1]:.4f} {uncertain:10}",
         flush=True,
     )
 
