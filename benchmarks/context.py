@@ -16,8 +16,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from query import DATA, real_features
 
 from resight.cli.evaluating import default_cache
@@ -26,10 +28,10 @@ from resight.evaluation.datasets import load
 from resight.evaluation.runner import Runner
 from resight.machine import processors
 from resight.options import ContextOptions, FeatureOptions, ScoringOptions
-from resight.postings import GEOMETRY, Lists, forward, frozen
+from resight.postings import GEOMETRY, Lists, build, forward, frozen
 from resight.scoring import Part, Query, idf_weights
 from resight.store import open_snapshot
-from resight.types import Int32
+from resight.types import Int32, Words
 from resight.vocabulary import Vocabulary
 
 FEATURES, ELSEWHERE = 400, 0.1
@@ -63,14 +65,14 @@ def measure(cache: Path, pictures: int, kept: int) -> None:
     idf, context = idf_weights(df, pictures), ContextOptions(method="cdm", kept=kept)
     started = time.perf_counter()
     references = min(pictures, context.references)
-    chosen = forward(lists, 0, references)  # made at random, so the first are as good as any
-    order = np.argsort(chosen.word, kind="stable")
-    image = np.repeat(np.arange(references, dtype=np.uint32), np.diff(chosen.starts))[order]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(chosen.word, minlength=len(idf)))]).astype(np.int64)
-    part = Part.of(frozen(offsets, image, chosen.signature, chosen.geometry), pictures=references, idf=idf)
+    blocks = forward(lists, pictures=pictures, size=1000)
+    chosen: list[tuple[Words, npt.NDArray[Any]]] = []  # made at random, so the first are as good as any
+    while len(chosen) < references:
+        chosen += next(blocks)[1].pictures()
+    part = Part.of(build(chosen, words=len(idf)), pictures=references, idf=idf)
     reference = Reference.learn(part, scoring=L1, context=context)
-    for begin in range(references, pictures, 1000):
-        reference.terms_of([Query(*picture) for picture in forward(lists, begin, begin + 1000).pictures()])
+    for _, block in blocks:
+        reference.terms_of([Query(*picture) for picture in block.pictures()])
     seconds = time.perf_counter() - started
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     spreads, uncertain = reference.terms.spreads, reference.terms.uncertain

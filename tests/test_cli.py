@@ -122,7 +122,10 @@ def test_context_is_learnt_used_and_forgotten(pictures: Path, tmp_path: Path) ->
     assert "this recipe has no context" in run_json("context", into, "--recipe", "burst", code=2)["error"]
     own = ("context", into, "--recipe", "burst", "--set", "context.method=nicdm", "--set", "context.neighbours=2")
     assert run_json(*own)["references"] == 5
-    assert "own recipe" in run_json("info", into)["contexts"][1]
+    own = run_json("info", into)["contexts"][1]
+    assert own.startswith("own recipe, ")
+    assert run_json("context", into, "--forget", "--recipe", own.removeprefix("own recipe, "))["forgotten"]
+    assert run_json("info", into)["contexts"] == ["context"]
 
 
 def test_damage_is_exit_code_3(pictures: Path, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from resight import Index
 from resight.errors import ImageError, IndexExistsError, IndexMissingError, StoreError, UsageError, VocabularyError
-from resight.options import FeatureOptions, StoreOptions, VocabularyOptions
+from resight.options import FeatureOptions, IndexingOptions, StoreOptions, VocabularyOptions
+from resight.store import check
 from resight.vocabulary import train
 
 Pixels = npt.NDArray[np.uint8]
@@ -239,3 +240,26 @@ def test_a_thumbnail_finds_its_large_original(tmp_path: Path) -> None:
         assert best.key == "large"
         assert best.transform is not None
         assert best.transform[0][0] == pytest.approx(15, rel=0.02)
+
+
+def test_several_words_for_each_feature(tmp_path: Path) -> None:
+    """CDM-10's multiple assignment: as many postings more, sound after all that can happen to them."""
+    once, thrice = (tmp_path / f"{words}.resight" for words in (1, 3))
+    for folder, words in ((once, 1), (thrice, 3)):
+        with Index.create(folder, indexing=IndexingOptions(words=words)) as index:
+            for seed in range(3):
+                index.add(texture(seed), key=str(seed))
+            index.commit()
+            index.add(write(tmp_path / "3.png", texture(3)), key="3")
+            index.remove("0")
+    with Index.open(once) as one, Index.open(thrice) as three:
+        assert three.indexing.words == 3
+        assert three.info().features == 3 * one.info().features
+        three.merge()
+        assert check(thrice).problems == ()
+        hits = three.search(texture(2), recipe="bow-l1-ma").hits
+        assert hits[0].key == "2"
+        assert hits[0].score == pytest.approx(1, rel=1e-4)
+        assert three.search(key="2", recipe="bow-l1-ma").hits[0].score < 1
+    with pytest.raises(UsageError, match=r"IndexingOptions\(words=3\), not IndexingOptions\(words=2\)"):
+        Index.open(thrice, indexing=IndexingOptions(words=2))

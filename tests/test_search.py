@@ -101,6 +101,12 @@ def test_several_pictures_ask_together(walls: Index) -> None:
     assert both.query_features == sum(walls.search(end).query_features for end in ends)
 
 
+def test_an_empty_index_finds_nothing(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        assert not index.search(texture(1)).hits
+        assert not index.search(texture(1), texture(2)).hits
+
+
 def test_wrong_questions_are_named(walls: Index) -> None:
     with pytest.raises(UsageError, match="nothing to search with"):
         walls.search()

@@ -11,7 +11,7 @@ from typing import Any
 from . import images
 from .errors import ImageError
 from .features import extract
-from .options import FeatureOptions, ImageOptions
+from .options import FeatureOptions, ImageOptions, IndexingOptions
 from .postings import encode
 from .store import Entry
 from .types import Bytes, Features, Float32, Region
@@ -54,10 +54,17 @@ def features_of(
 
 
 def make_entry(
-    features: Features, assigner: Assigner, *, key: str, content: bytes, path: str | None, metadata: dict[str, Any]
+    features: Features,
+    assigner: Assigner,
+    *,
+    indexing: IndexingOptions,
+    key: str,
+    content: bytes,
+    path: str | None,
+    metadata: dict[str, Any],
 ) -> Entry:
-    """Quantise features with single assignment."""
-    words = assigner.assign(features.descriptors)
+    """Quantise features."""
+    words = assigner.assign(features.descriptors, options=indexing)
     return Entry(key, words, encode(features), features.width, features.height, content, path, metadata)
 
 
@@ -67,10 +74,11 @@ class AnalyserPlan:
 
     vocabulary: Path
     features: FeatureOptions
+    indexing: IndexingOptions
     images: ImageOptions = field(default_factory=ImageOptions)
 
     def __call__(self) -> Analyser:
-        return Analyser(Assigner(Vocabulary.load(self.vocabulary)), self.features, self.images)
+        return Analyser(Assigner(Vocabulary.load(self.vocabulary)), self.features, self.indexing, self.images)
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,7 @@ class Analyser:
 
     assigner: Assigner
     features: FeatureOptions
+    indexing: IndexingOptions
     images: ImageOptions
 
     def __call__(self, job: Job) -> Outcome:
@@ -91,7 +100,8 @@ class Analyser:
         except ImageError as error:
             return Outcome(job.key, skipped=str(error))
         path = os.path.abspath(job.path)
-        entry = make_entry(found, self.assigner, key=job.key, content=content, path=path, metadata={})
+        facts: dict[str, Any] = {"key": job.key, "content": content, "path": path, "metadata": {}}
+        entry = make_entry(found, self.assigner, indexing=self.indexing, **facts)
         return Outcome(job.key, entry, replaces=job.known is not None)
 
 

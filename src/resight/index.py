@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from . import images
 from .analyse import AnalyserPlan, Job, Outcome, content_hash, features_of, make_entry
-from .context import Reference
+from .context import METHODS, Reference, context_name
 from .engine import run
 from .errors import StoreError, UsageError, VocabularyError
 from .features import extract, insist_on_known
-from .options import FeatureOptions, ImageOptions, StoreOptions, fingerprint, from_dict, to_dict
+from .options import FeatureOptions, ImageOptions, IndexingOptions, StoreOptions, from_dict, to_dict
 from .recipes import DEFAULT, RECIPES, Recipe
 from .recipes import recipe as named_recipe
 from .search import Question, question, search, stored_question
@@ -79,39 +79,50 @@ class Index:
 
     @classmethod
     def create(
-        cls, path: str | Path, *, features: FeatureOptions | None = None, vocabulary: Vocabulary | None = None
+        cls,
+        path: str | Path,
+        *,
+        features: FeatureOptions | None = None,
+        vocabulary: Vocabulary | None = None,
+        indexing: IndexingOptions | None = None,
     ) -> Index:
         """A new, empty index; by default with the vocabulary that ships with resight."""
         features = features or FeatureOptions()
         insist_on_known(features)
-        settings = {"features": to_dict(features)}
+        settings = {"features": to_dict(features), "indexing": to_dict(indexing or IndexingOptions())}
         create(Path(path), vocabulary or Vocabulary.ready(), settings)
         return cls(path)
 
     @classmethod
     def open(
-        cls, path: str | Path, *, features: FeatureOptions | None = None, vocabulary: Vocabulary | None = None
+        cls,
+        path: str | Path,
+        *,
+        features: FeatureOptions | None = None,
+        vocabulary: Vocabulary | None = None,
+        indexing: IndexingOptions | None = None,
     ) -> Index:
-        """An existing index. Features or a vocabulary given here must be those it was made with."""
+        """An existing index. Options or a vocabulary given here must be those it was made with."""
         index = cls(path)
         try:
-            index._insist(features, vocabulary)
+            index._insist(features, vocabulary, indexing)
         except BaseException:
             index.close()
             raise
         return index
 
-    def _insist(self, features: FeatureOptions | None, vocabulary: Vocabulary | None) -> None:
+    def _insist(
+        self, features: FeatureOptions | None, vocabulary: Vocabulary | None, indexing: IndexingOptions | None
+    ) -> None:
         made_with = self._snapshot.manifest.vocabulary_fingerprint
         if vocabulary and vocabulary.fingerprint != made_with:
             raise VocabularyError(
                 f"{self.path} was made with vocabulary {made_with}, not {vocabulary.fingerprint}; "
                 "leave the vocabulary out, or make a new index"
             )
-        if features and features != self.features:
-            raise UsageError(
-                f"{self.path} was made with {self.features}, not {features}; make a new index for other options"
-            )
+        for given, made in ((features, self.features), (indexing, self.indexing)):
+            if given and given != made:
+                raise UsageError(f"{self.path} was made with {made}, not {given}; make a new index for other options")
 
     # What it holds
 
@@ -119,6 +130,11 @@ class Index:
     def features(self) -> FeatureOptions:
         """How pictures are analysed: fixed when the index was made."""
         return from_dict(FeatureOptions, self._snapshot.manifest.settings["features"])
+
+    @property
+    def indexing(self) -> IndexingOptions:
+        """How features become words: fixed when the index was made."""
+        return from_dict(IndexingOptions, self._snapshot.manifest.settings.get("indexing", {}))
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -140,7 +156,7 @@ class Index:
 
     def info(self) -> IndexInfo:
         manifest = self._snapshot.manifest
-        known = {fingerprint(recipe.scoring, recipe.context): name for name, recipe in RECIPES.items()}
+        known = {context_name(recipe.scoring, recipe.context): name for name, recipe in RECIPES.items()}
         return IndexInfo(
             path=str(self.path),
             pictures=manifest.pictures,
@@ -152,7 +168,7 @@ class Index:
             words=self.vocabulary.words,
             vocabulary=manifest.vocabulary_fingerprint,
             settings=manifest.settings,
-            contexts=[known.get(name, f"own recipe {name}") for name in manifest.contexts],
+            contexts=[known.get(name, f"own recipe, {name}") for name in manifest.contexts],
         )
 
     # Changing it
@@ -165,7 +181,8 @@ class Index:
             raise UsageError("a picture given as bytes or pixels needs a key, and a key is text")
         features, content = self._features(source, name=name)
         own = deepcopy(metadata or {})  # the caller's may change before the commit
-        self._store(make_entry(features, self._assigner, key=name, content=content, path=path, metadata=own))
+        facts: dict[str, Any] = {"key": name, "content": content, "path": path, "metadata": own}
+        self._store(make_entry(features, self._assigner, indexing=self.indexing, **facts))
 
     def add_files(
         self, paths: Iterable[str | Path], *, relative_to: Path | None = None, processes: int = 1
@@ -177,7 +194,7 @@ class Index:
         ``if __name__ == "__main__"``.
         """
         writer = self._writing()
-        plan = AnalyserPlan(self.path / VOCABULARY, self.features, self.images)
+        plan = AnalyserPlan(self.path / VOCABULARY, self.features, self.indexing, self.images)
         jobs = (Job(key, Path(path), writer.content_of(key)) for path in paths for key in [file_key(path, relative_to)])
         outcomes = run(plan, jobs, processes=processes, on_crash=_crashed)
         for outcome in outcomes:
@@ -209,14 +226,19 @@ class Index:
         pictures were compared.
         """
         chosen = _contextual(recipe)
+        self.commit()
         reference = self._writing().learn_context(chosen.scoring, chosen.context, done=done)
         self.refresh()
         return reference
 
     def forget_context(self, recipe: str | Recipe = "context") -> bool:
-        """Commit, then drop the context terms of a recipe; False if there were none."""
-        chosen = _contextual(recipe)
-        known = self._writing().forget_context(chosen.scoring, chosen.context)
+        """Commit, then drop the context terms of a recipe, or of this name in ``info``; False if there were none."""
+        self.commit()
+        name = recipe if isinstance(recipe, str) else ""
+        if name not in self._snapshot.manifest.contexts:
+            chosen = _contextual(recipe)
+            name = context_name(chosen.scoring, chosen.context)
+        known = self._writing().forget_context(name)
         self.refresh()
         return known
 
@@ -329,7 +351,7 @@ def _contextual(recipe: str | Recipe) -> Recipe:
     chosen = named_recipe(recipe) if isinstance(recipe, str) else recipe
     if chosen.context.method == "none":
         raise UsageError(
-            "this recipe has no context; take `context`, or another one and set context.method to nicdm or cdm"
+            f"this recipe has no context; take `context`, or set context.method to one of {', '.join(METHODS)}"
         )
     return chosen
 

@@ -67,6 +67,16 @@ class FeatureOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class IndexingOptions(Options):
+    """Features → words of indexed pictures. Part of an index's identity."""
+
+    stage: ClassVar[str] = "indexing"
+
+    # Nearest words that each feature gets (CDM-10, multiple assignment: 2 or 3, and as many in the query).
+    words: int = option(1, least=1, most=10)
+
+
+@dataclass(frozen=True, kw_only=True)
 class VocabularyOptions(Options):
     """Descriptors → trained vocabulary."""
 
@@ -84,7 +94,7 @@ class VocabularyOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class AssignOptions(Options):
-    """Query descriptors → words (indexed pictures always use the nearest word alone)."""
+    """Query descriptors → words."""
 
     stage: ClassVar[str] = "assign"
 

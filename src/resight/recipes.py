@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from .options import (
     ContextOptions,
     ExpandOptions,
     FeatureOptions,
+    IndexingOptions,
     Options,
     ScoringOptions,
     VerifyOptions,
@@ -26,6 +27,7 @@ class Recipe:
 
     description: str
     features: FeatureOptions = field(default_factory=FeatureOptions)
+    indexing: IndexingOptions = field(default_factory=IndexingOptions)
     assign: AssignOptions = field(default_factory=AssignOptions)
     scoring: ScoringOptions = field(default_factory=ScoringOptions)
     context: ContextOptions = field(default_factory=ContextOptions)
@@ -35,7 +37,15 @@ class Recipe:
 
 STAGES: dict[str, type[Options]] = {
     kind.stage: kind
-    for kind in (FeatureOptions, AssignOptions, ScoringOptions, ContextOptions, VerifyOptions, ExpandOptions)
+    for kind in (
+        FeatureOptions,
+        IndexingOptions,
+        AssignOptions,
+        ScoringOptions,
+        ContextOptions,
+        VerifyOptions,
+        ExpandOptions,
+    )
 }
 
 
@@ -50,6 +60,7 @@ def _bag_of_words(measure: str, description: str, context: ContextOptions | None
 
 
 DEFAULT = "expanded"
+ALL_NEAREST = 1e9  # a ratio that keeps all of a descriptor's nearest words
 _UNVERIFIED, _ONCE = VerifyOptions(shortlist=0), ExpandOptions(results=0)
 
 RECIPES: dict[str, Recipe] = {
@@ -76,6 +87,11 @@ RECIPES: dict[str, Recipe] = {
     ),
     "context-l1": _bag_of_words(
         "l1", "as bow-l1, with contextual dissimilarity (CDM-10)", ContextOptions(method="cdm")
+    ),
+    "bow-l1-ma": replace(
+        _bag_of_words("l1", "as bow-l1, three words for each feature on both sides (CDM-10, MA × 3)"),
+        indexing=IndexingOptions(words=3),
+        assign=AssignOptions(neighbours=3, ratio=ALL_NEAREST),
     ),
     "bow-l1": _bag_of_words("l1", "bag of words, tf-idf vectors of unit L1 norm (CDM-10)"),
     "bow-l2": _bag_of_words("l2", "bag of words, tf-idf vectors of unit L2 norm"),

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resight.context import Reference, contextual, distances, nearest
+from resight.context import Reference, Terms, contextual, distances, nearest
 from resight.context.neighbours import smallest
 from resight.options import ContextOptions, ScoringOptions
 from resight.postings import forward
-from resight.scoring import Part, score
+from resight.scoring import Part
 
-from ..scoring.made import Collection, lists_of, random_collection
+from ..scoring.made import Collection, lists_of, picture, random_collection
 
 MEASURES = ("l1", "l2", "cosine", "hamming")
 
@@ -25,15 +25,16 @@ def part_of(collection: Collection) -> Part:
 
 def test_forward_turns_lists_round() -> None:
     collection = random_collection(3)
-    lists = lists_of(collection.pictures, collection.k)
-    for begin, end in ((0, len(collection.pictures)), (4, 9), (7, 7)):
-        found = list(forward(lists, begin, end).pictures())
-        assert len(found) == end - begin
-        for (words, codes), picture in zip(found, collection.pictures[begin:end], strict=True):
-            order = np.argsort(picture.words.word, kind="stable")
-            assert words.word.tolist() == picture.words.word[order].tolist()
-            assert words.signature.tolist() == picture.words.signature[order].tolist()
-            assert codes.tolist() == picture.geometry[picture.words.feature[order]].tolist()
+    lists, n = lists_of(collection.pictures, collection.k), len(collection.pictures)
+    for size in (1, 4, n, 100):
+        blocks = list(forward(lists, pictures=n, size=size))
+        assert [begin for begin, _ in blocks] == list(range(0, n, size))
+        found = [one for _, block in blocks for one in block.pictures()]
+        for (words, codes), shown in zip(found, collection.pictures, strict=True):
+            order = np.argsort(shown.words.word, kind="stable")
+            assert words.word.tolist() == shown.words.word[order].tolist()
+            assert words.signature.tolist() == shown.words.signature[order].tolist()
+            assert codes.tolist() == shown.geometry[shown.words.feature[order]].tolist()
 
 
 @given(values=st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0, np.inf]), max_size=12), count=st.integers(0, 14))
@@ -88,15 +89,47 @@ def test_a_later_picture_gets_the_term_it_would_have_had(measure: str, method: s
 
 
 def test_terms_of_later_pictures_by_hand() -> None:
-    """Two neighbours at distances 1/2 and 1/3 with δ 2 and 3: r' = 1, so δ = r̄; a copy of nothing gets 1."""
-    collection = random_collection(2)
-    scoring, context = ScoringOptions(measure="cosine"), ContextOptions(method="cdm", neighbours=2)
-    reference = Reference.learn(part_of(collection), scoring=scoring, context=context)
-    query = collection.query
-    (scores,) = score(query, [reference.part], options=scoring)
-    delta = reference.terms.delta
-    near = np.sort((1 / np.where(scores > 0, scores, 1e-30)) * delta)[:2]
-    assert reference.terms_of([query])[0] == pytest.approx(reference.terms.radius / near.mean(), rel=1e-5)
+    """Of unit vectors (1, 0), (0, 1) and (1, 1) / √2, cosine gives the last distances √2 and √2 to the others."""
+    part = Part.of(lists_of([picture([0]), picture([1]), picture([2])], 4), pictures=3, idf=np.ones(4, np.float32))
+    scoring, terms = ScoringOptions(measure="cosine"), Terms(np.array([2.0, 3.0, 1.0]), radius=5.0)
+    for method, alpha, right in (("cdm", 0.5, 5 / (np.sqrt(2) * 2.5)), ("nicdm", 0.25, (5 / np.sqrt(2)) ** 0.25)):
+        reference = Reference(part, terms, scoring, ContextOptions(method=method, neighbours=2, alpha=alpha))
+        found = reference.terms_of([picture([0, 1]), picture([3]), picture([0])])
+        assert found[0] == pytest.approx(right)
+        assert found[1] == 1  # it has nothing in common with any
+        assert found[2] == 1  # it is a copy of the first, and has nothing in common with the others
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_exact_copies_are_no_crowd(measure: str) -> None:
+    """However many copies of a picture there are, its term, theirs and all others stay what they were."""
+    collection = random_collection(9, pictures=40, features=60)
+    scoring, context = ScoringOptions(measure=measure), ContextOptions(method="cdm", kept=0)
+    before = Reference.learn(part_of(collection), scoring=scoring, context=context).terms.delta
+    collection.pictures += [collection.pictures[3]] * 15
+    after = Reference.learn(part_of(collection), scoring=scoring, context=context)
+    assert after.terms.delta[40:] == pytest.approx(after.terms.delta[3], rel=1e-4)
+    assert after.terms.delta.max() < 3 * before.max()
+    assert after.terms.delta.min() > before.min() / 3
+    (again,) = after.terms_of([collection.pictures[3]])
+    assert again == pytest.approx(after.terms.delta[3], rel=0.02)
+
+
+@pytest.mark.parametrize("method", ["nicdm", "cdm", "sinkhorn"])
+def test_a_reference_of_one_picture_says_nothing(method: str) -> None:
+    collection = random_collection(4)
+    part = Part.of(lists_of(collection.pictures[:1], collection.k), pictures=1, idf=np.ones(collection.k, np.float32))
+    reference = Reference.learn(part, scoring=ScoringOptions(), context=ContextOptions(method=method))
+    assert reference.terms.delta.tolist() == [1]
+    assert reference.terms_of(collection.pictures[1:4]).tolist() == [1, 1, 1]
+
+
+def test_a_neighbourhood_is_never_cut() -> None:
+    part, scoring = part_of(random_collection(7, features=60)), ScoringOptions(measure="l1")
+    short, long = (
+        Reference.learn(part, scoring=scoring, context=ContextOptions(method="nicdm", kept=kept)) for kept in (2, 10)
+    )
+    assert short.terms.delta.tolist() == long.terms.delta.tolist()
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -112,8 +145,7 @@ def test_a_reference_survives_being_stored(measure: str) -> None:
 
 def test_contextual_scores_order_by_distance_times_term() -> None:
     scores, delta = np.array([0.9, 0.8, 0, 1], np.float32), np.array([1, 0.25, 1, 2], np.float32)
-    assert contextual("l1", scores, delta)[:3] == pytest.approx([1 / 0.2, 1 / 0.1, 0], rel=1e-5)
-    assert np.isfinite(contextual("l1", scores, delta)).all()
+    assert contextual("l1", scores, delta) == pytest.approx([1 / 0.2, 1 / 0.1, 0, 1 / 0.02], rel=1e-5)
     assert contextual("hamming", scores, delta) == pytest.approx([0.9, 3.2, 0, 0.5])
     assert distances("l2", scores) == pytest.approx([np.sqrt(0.2), np.sqrt(0.4), np.sqrt(2), 0], rel=1e-5)
     assert distances("hamming", scores, norm=3)[1:3].tolist() == [pytest.approx(3 / 0.8), np.inf]

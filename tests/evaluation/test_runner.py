@@ -43,15 +43,18 @@ def test_figures_equal_those_of_searching_by_hand(dataset: Dataset, words: Vocab
     found = Runner(cache=tmp_path / "cache", vocabulary=words).evaluate(dataset, RECIPES)
     assert [row.recipe for row in found.rows] == list(RECIPES)
     assert found.trained_on == "textures"
-    with Index.create(tmp_path / "i.resight", vocabulary=words) as index:
-        for key, path in dataset.images:
-            index.add(path, key=key)
-        index.commit()
-        for name in ("context", "context-l1"):
-            index.learn_context(name)
-        for row in found.rows:
+    for row in found.rows:
+        chosen = RECIPES[row.recipe]
+        folder = tmp_path / f"{chosen.indexing.words}.resight"
+        if not folder.exists():
+            with Index.create(folder, vocabulary=words, indexing=chosen.indexing) as new:
+                for key, path in dataset.images:
+                    new.add(path, key=key)
+        with Index.open(folder) as index:
+            if chosen.context.method != "none":
+                index.learn_context(chosen)
             by_hand = tuple(
-                tuple(hit.key for hit in index.search(query.path, top=12, recipe=row.recipe).hits)
+                tuple(hit.key for hit in index.search(query.path, top=12, recipe=chosen).hits)
                 for query in dataset.queries
             )
             assert row.rankings == by_hand
@@ -125,7 +128,7 @@ def test_recipes_from_toml(tmp_path: Path) -> None:
     assert mine.verify.shortlist == 0  # from the base
     for text, message in (
         ("[scoring]\nsgima = 1.0", "known: closest_only, inter, intra, measure, sigma"),
-        ("[magic]\na = 1", "known: base, description, features, assign"),
+        ("[magic]\na = 1", "known: base, description, features, indexing, assign"),
         ("base = 'nothing'", "unknown recipe 'nothing'"),
         ("not toml", "cannot read"),
         ("[scoring]\nsigma = 'much'", "must be float"),

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from resight.context import context_name
 from resight.errors import IndexDamagedError, IndexMissingError
-from resight.options import fingerprint
 from resight.store import Writer, check, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.checked import BLOCK, CheckedFile, block_sums
@@ -57,7 +57,7 @@ FILES = [
     "vocabulary.npz",
     "context-00000004.npz",
     "segments/00000001/dead-00000003.npz",
-    *(f"segments/{segment}/terms-{fingerprint(L1, NEAR)}-00000004.npy" for segment in ("00000001", "00000002")),
+    *(f"segments/{segment}/terms-{context_name(L1, NEAR)}-00000004.npy" for segment in ("00000001", "00000002")),
     *(
         f"segments/{segment}/{file}"
         for segment in ("00000001", "00000002")

@@ -16,9 +16,14 @@ import pytest
 from resight.errors import IndexDamagedError
 from resight.store import Disk, Entry, create
 
-from ..store.support import SETTINGS, change, vocabulary
+from ..store.support import SETTINGS, change, learn_context, vocabulary
 from .disks import Fate, VolatileDisk
 from .scenarios import MERGE_EARLY, NO_FEATURES, OTHER_A, A, B, C, D, E, Judge
+
+
+def _learn(folder: Path, disk: Disk) -> None:
+    learn_context(folder, disk=disk)
+
 
 # Each step of a life: what the index holds when it has returned, and what it does.
 Step = tuple[list[Entry], Callable[[Path, Disk], None]]
@@ -32,6 +37,7 @@ LIFE: list[Step] = [
             folder, add=[OTHER_A, NO_FEATURES], remove=["c", "d"], disk=disk, options=MERGE_EARLY
         ),
     ),
+    ([OTHER_A, B, NO_FEATURES], _learn),
     ([OTHER_A, B, NO_FEATURES, E], lambda folder, disk: change(folder, add=[E], disk=disk)),
     ([OTHER_A, B, NO_FEATURES, E], lambda folder, disk: change(folder, merge=True, disk=disk)),
     ([], lambda folder, disk: change(folder, remove=["a", "b", "none", "e"], disk=disk)),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from resight.options import ScoringOptions
-from resight.scoring import score
+from resight.scoring import hamming, score
 from resight.scoring.voting import INTRA
 
 from . import made
@@ -55,3 +55,19 @@ def test_scores_equal_the_reference_where_weights_vanish(intra: str, sigma: floa
     alive, idf = collection.alive.tolist(), collection.idf.tolist()
     right = hamming_scores(collection.query, collection.pictures, alive=alive, idf=idf, options=options)
     assert found.tolist() == pytest.approx(right, rel=1e-4, abs=1e-30)
+
+
+@pytest.mark.parametrize("inter", [False, True])
+@pytest.mark.parametrize("weak_geometry", [False, True])
+def test_large_parts_are_cut_and_scored_the_same(
+    inter: bool, weak_geometry: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = random_collection(4, assigned=2, removed=0.2)
+    options = made.hamming(intra="root-share", inter=inter, weak_geometry=weak_geometry)
+    parts = collection.parts([0, 9, 9, 25])
+    whole = score(collection.query, parts, options=options)
+    monkeypatch.setattr(hamming, "SMALL", 2)
+    monkeypatch.setattr(hamming, "processors", lambda: 3)
+    assert hamming._cut(16) == [(0, 5), (5, 10), (10, 16)]
+    pieces = score(collection.query, parts, options=options)
+    assert [p.tobytes() for p in pieces] == [w.tobytes() for w in whole]

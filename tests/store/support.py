@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from resight.context import Reference
-from resight.options import ContextOptions, ScoringOptions, StoreOptions, fingerprint
+from resight.context import Reference, context_name
+from resight.options import ContextOptions, ScoringOptions, StoreOptions
 from resight.postings import GEOMETRY
 from resight.recipes import RECIPES, Recipe
 from resight.scoring import MEASURES, Query, score
@@ -148,7 +148,7 @@ def terms(folder: Path, *, scoring: ScoringOptions = L1, context: ContextOptions
     """The context terms of all living pictures, by key."""
     with closing(open_snapshot(folder)) as snapshot:
         return {
-            row.key: float(segment.terms[fingerprint(scoring, context)][row.ordinal])
+            row.key: float(segment.terms[context_name(scoring, context)][row.ordinal])
             for segment in snapshot.segments
             for row in segment.table.all()
             if segment.alive[row.ordinal]

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
-from ..options import FeatureOptions, ImageOptions, StoreOptions, VocabularyOptions
+from ..options import FeatureOptions, ImageOptions, IndexingOptions, StoreOptions, VocabularyOptions
 from .app import MANIFEST, NAMES_SHOWN, AsJson, Processes, Set, command, default_index
 from .arguments import build, chosen_recipe, parse_settings, split_index
 from .output import counting, printable, progress, say_json, stoppable
@@ -41,8 +41,9 @@ def index(
     from ..vocabulary import Vocabulary
 
     place = into or default_index()
-    changed = parse_settings(settings, FeatureOptions, ImageOptions, StoreOptions)
+    changed = parse_settings(settings, FeatureOptions, IndexingOptions, ImageOptions, StoreOptions)
     features = build(FeatureOptions, changed) if changed[FeatureOptions] else None
+    indexing = build(IndexingOptions, changed) if changed[IndexingOptions] else None
     own = Vocabulary.load(vocabulary) if vocabulary else None
     roots = list(pictures)
     for root in roots if relative_to else []:
@@ -51,9 +52,9 @@ def index(
     started = time.monotonic()
     exists = (place / MANIFEST).exists()
     opened = (
-        Index.open(place, features=features, vocabulary=own)
+        Index.open(place, features=features, vocabulary=own, indexing=indexing)
         if exists
-        else Index.create(place, features=features, vocabulary=own)
+        else Index.create(place, features=features, vocabulary=own, indexing=indexing)
     )
     added = updated = unchanged = 0
     skipped: list[tuple[str, str]] = []
@@ -192,7 +193,7 @@ def merge(
 @command
 def context(
     place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None,
-    recipe: Annotated[str, typer.Option(help="A recipe with context: context, context-l1 or a TOML file.")] = "context",
+    recipe: Annotated[str, typer.Option(help="A recipe with context, or a TOML file.")] = "context",
     forget: Annotated[bool, typer.Option("--forget", help="Drop what was learnt for this recipe instead.")] = False,
     settings: Set = None,
     as_json: AsJson = False,
@@ -203,20 +204,22 @@ def context(
     """
     from ..index import Index
 
-    chosen = chosen_recipe(recipe, settings)
     with Index.open(place or default_index()) as target:
         facts: dict[str, Any] = {"index": str(target.path), "pictures": len(target)}
         if forget:
-            facts["forgotten"] = target.forget_context(chosen)
+            own = recipe in target.info().contexts or settings
+            facts["forgotten"] = target.forget_context(chosen_recipe(recipe, settings) if own else recipe)
             text = "forgotten" if facts["forgotten"] else "there was nothing to forget"
         else:
             with counting(len(target), text="comparing") as done:
-                learnt = target.learn_context(chosen, done=done)
+                learnt = target.learn_context(chosen_recipe(recipe, settings), done=done)
             references, uncertain = len(learnt.terms.delta), learnt.terms.uncertain
             before, after = learnt.terms.spreads[:1], learnt.terms.spreads[-1:]
             facts |= {"references": references, "uncertain": uncertain, "spreads": list(learnt.terms.spreads)}
             evened = f"; neighbourhoods differ by {after[0]:.1%} instead of {before[0]:.1%}" if before else ""
             text = f"{facts['pictures']} pictures measured against {references}{evened}"
+            if uncertain:
+                text += f"; {uncertain} might be more exact with a larger context.kept"
     if as_json:
         say_json(facts)
     else:

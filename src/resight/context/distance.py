@@ -6,7 +6,7 @@ import numpy as np
 
 from ..types import Float32
 
-SAME = 1e-6  # the distance of pictures that do not differ: its inverse must be a number
+SAME = 0.01  # unit vectors that are nearer to each other than this are taken for one
 
 
 def distances(measure: str, scores: Float32, *, norm: float = 1.0) -> Float32:
@@ -14,8 +14,8 @@ def distances(measure: str, scores: Float32, *, norm: float = 1.0) -> Float32:
 
     l1 and l2 scores are 1 − d / 2 and 1 − d² / 2 of the distances of unit vectors (CDM-10 §II). Other measures have no
     distance of their own; the inverse of their score serves as one, infinite where nothing is in common. ``norm`` is
-    the L2 norm of the query's word counts, by which the Hamming measure does not divide: with it, distances are the
-    same in both directions. What else belongs to one picture alone changes nothing, since CDM's terms make up for it.
+    the L2 norm of the query's word counts, by which the Hamming measure does not divide: with it, distances are much
+    the same in both directions. What else belongs to one picture alone, CDM's terms make up for.
     """
     if measure == "l1":
         found = 2 * np.maximum(1 - scores, 0)
@@ -29,5 +29,6 @@ def distances(measure: str, scores: Float32, *, norm: float = 1.0) -> Float32:
 
 def contextual(measure: str, scores: Float32, delta: Float32) -> Float32:
     """1 / (d(q, j) · δ_j), so that more is better (CDM-10 eq. 14); 0 where there is nothing in common."""
-    near = 1 / (np.maximum(distances(measure, scores), SAME) * delta)
+    least = SAME if measure in ("l1", "l2") else 0  # the inverse must be a number
+    near = 1 / (np.maximum(distances(measure, scores), least) * delta)
     return np.where(scores > 0, near, 0).astype(np.float32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from ..machine import processors
 from ..options import ScoringOptions
-from ..postings import Forward, forward
+from ..postings import forward
 from ..scoring import Part, Query, score
 from ..types import Float32, Int32
-from .distance import distances
+from .distance import SAME, distances
 
 BLOCK = 1024  # pictures whose features are gathered from the lists at a time
 
@@ -37,14 +37,16 @@ def nearest(part: Part, *, kept: int, scoring: ScoringOptions, done: Callable[[i
     def ask(numbered: tuple[int, Query]) -> None:
         number, query = numbered
         row = distances_of(query, part, scoring=scoring)
-        row[number] = np.inf  # a picture is not its own neighbour
+        row = without_copies(row, float(row[number]), scoring.measure)
         chosen = smallest(row, kept)
         chosen = chosen[np.isfinite(row[chosen])]
         found.picture[number, : len(chosen)], found.distance[number, : len(chosen)] = chosen, row[chosen]
 
+    lists = part.read(None, "image", "signature", "geometry")
     with ThreadPoolExecutor(processors()) as pool:
-        for block in _blocks(part):
-            compared = len(list(pool.map(ask, block)))
+        for begin, block in forward(lists, pictures=part.pictures, size=BLOCK):
+            queries = (Query(words, codes) for words, codes in block.pictures())
+            compared = len(list(pool.map(ask, enumerate(queries, begin))))
             if done:
                 done(compared)
     return found
@@ -57,6 +59,14 @@ def distances_of(query: Query, part: Part, *, scoring: ScoringOptions) -> Float3
     return distances(scoring.measure, scores, norm=float(np.sqrt((counts**2).sum())))
 
 
+def without_copies(row: Float32, own: float, measure: str) -> Float32:
+    """Distances, infinite to the picture itself and to its exact copies, which are as near as ``own``, it to itself.
+
+    Copies are one point, not a crowd: counted as neighbours they would push each other out of every result.
+    """
+    return np.where(row <= 1.001 * own + (SAME if measure in ("l1", "l2") else 0), np.inf, row).astype(np.float32)
+
+
 def smallest(values: Float32, count: int) -> Int32:
     """Where the smallest ``count`` are, smallest first; equal ones by number."""
     chosen = np.argpartition(values, count - 1)[:count] if count < len(values) else np.arange(len(values))
@@ -64,15 +74,3 @@ def smallest(values: Float32, count: int) -> Int32:
         limit = values[chosen].max(initial=-np.inf)
         chosen = np.concatenate([np.flatnonzero(values < limit), np.flatnonzero(values == limit)])
     return chosen[np.argsort(values[chosen], kind="stable")][:count].astype(np.int32)
-
-
-def _blocks(part: Part) -> Iterator[Iterator[tuple[int, Query]]]:
-    """The pictures of the part as queries, with their numbers."""
-    lists = part.read(None, "image", "signature", "geometry")
-    for begin in range(0, part.pictures, BLOCK):
-        yield _queries(begin, forward(lists, begin, min(begin + BLOCK, part.pictures)))
-
-
-def _queries(begin: int, found: Forward) -> Iterator[tuple[int, Query]]:
-    for number, (words, codes) in enumerate(found.pictures(), begin):
-        yield number, Query(words, codes)

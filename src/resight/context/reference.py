@@ -16,11 +16,11 @@ import numpy as np
 
 from ..machine import processors
 from ..options import ContextOptions, ScoringOptions, from_dict, to_dict
-from ..postings import frozen
+from ..postings import build, frozen
 from ..scoring import Part, Query
 from ..types import Float32
-from .neighbours import distances_of, nearest
-from .terms import FLOOR, METHODS, Terms, farthest
+from .neighbours import distances_of, nearest, without_copies
+from .terms import FLOOR, METHODS, Terms
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,9 @@ class Reference:
         cls, part: Part, *, scoring: ScoringOptions, context: ContextOptions, done: Callable[[int], None] | None = None
     ) -> Reference:
         """Compute the terms of all pictures of a part among themselves; ``done`` hears how many more were compared."""
-        near = nearest(part, kept=context.kept or part.pictures, scoring=scoring, done=done)
+        whole = context.method == "sinkhorn" or not context.kept
+        kept = part.pictures if whole else max(context.kept, context.neighbours)
+        near = nearest(part, kept=kept, scoring=scoring, done=done)
         return cls(part, METHODS[context.method](near, context), scoring, context)
 
     def terms_of(self, pictures: Sequence[Query]) -> Float32:
@@ -47,10 +49,16 @@ class Reference:
 
     def _term_of(self, picture: Query) -> float:
         """What makes its neighbourhood as wide as all others are; who its neighbours are does not depend on it."""
-        row = distances_of(picture, self.part, scoring=self.scoring).astype(np.float64)
         radius, delta = self.terms.radius, self.terms.delta
+        if not radius:
+            return 1.0
+        alone = Part.of(
+            build([(picture.words, picture.geometry)], words=len(self.part.idf)), pictures=1, idf=self.part.idf
+        )
+        own, row = (distances_of(picture, part, scoring=self.scoring) for part in (alone, self.part))
+        row = without_copies(row, float(own[0]), self.scoring.measure).astype(np.float64)
         if self.context.method == "sinkhorn":
-            row[np.isinf(row)] = farthest(row)
+            row[np.isinf(row)] = self.terms.far
             total = float((row**2 * delta**2).sum())
             return float(np.sqrt(radius / total)) if total else 1.0
         if self.context.method == "cdm":
@@ -67,7 +75,8 @@ class Reference:
         signature, geometry = lists.signature, lists.geometry
         if self.scoring.measure != "hamming":  # bags of words need neither, and zeros take no room
             signature, geometry = np.zeros_like(signature), np.zeros_like(geometry)
-        description = {"scoring": to_dict(self.scoring), "context": to_dict(self.context), "radius": self.terms.radius}
+        numbers = {"radius": self.terms.radius, "far": self.terms.far}
+        description = {"scoring": to_dict(self.scoring), "context": to_dict(self.context), **numbers}
         np.savez_compressed(
             buffer,
             offsets=lists.offsets,
@@ -86,6 +95,6 @@ class Reference:
             lists = frozen(*(arrays[name] for name in ("offsets", "image", "signature", "geometry")))
             described = json.loads(arrays["description"].tobytes())
             part = Part.of(lists, pictures=len(arrays["delta"]), idf=arrays["idf"])
-            terms = Terms(arrays["delta"], described["radius"])
+            terms = Terms(arrays["delta"], described["radius"], described["far"])
         scoring, context = ScoringOptions, ContextOptions
         return cls(part, terms, from_dict(scoring, described["scoring"]), from_dict(context, described["context"]))

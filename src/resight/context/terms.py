@@ -15,7 +15,7 @@ from ..options import ContextOptions
 from ..types import Float32, Float64, Int32
 from .neighbours import Neighbours
 
-FLOOR = 1e-3  # r(i) in units of the mean of all: a picture among exact copies of itself has none
+FLOOR = 1e-3  # least r(i), in units of the mean of all
 EVEN = 1e-6  # Sinkhorn's algorithm ends when no row's sum is farther from the mean than this share
 MOST_ROUNDS = 1000
 
@@ -25,7 +25,8 @@ class Terms:
     """The terms of some pictures, and what it takes to give others theirs."""
 
     delta: Float64  # (n,)
-    radius: float  # what the terms make r(i), or for Sinkhorn's the sum of a row, of every picture
+    radius: float  # what the terms make r(i), or for Sinkhorn's the sum of a row, of every picture; 0: not known
+    far: float = 0.0  # for Sinkhorn's: the distance of pictures that have nothing in common
     spreads: tuple[float, ...] = ()  # after each round, the mean of |r(i) − r̄| / r̄ (S of CDM-10 eq. 10, per picture)
     uncertain: int = 0  # pictures that might have nearer neighbours, under these terms, than the lists hold
 
@@ -65,9 +66,9 @@ def _spread(near: Neighbours, delta: Float64, count: int) -> tuple[Float64, floa
     complete = near.picture.shape[1] == len(delta) - 1
     uncertain = radii(near.picture, near.distance, delta, count, complete, r)
     known = np.isfinite(r)
-    if not known.any():
-        return np.ones(len(delta)), 1.0, 0.0, uncertain
-    r[known] = np.maximum(r[known], max(FLOOR * r[known].mean(), np.finfo(np.float32).tiny))
+    if not r[known].any():
+        return np.ones(len(delta)), 0.0, 0.0, uncertain
+    r[known] = np.maximum(r[known], FLOOR * r[known].mean())
     mean = float(np.exp(np.log(r[known]).mean()))
     r[~known] = mean
     return r, mean, float(np.abs(r / mean - 1).mean()), uncertain
@@ -76,47 +77,43 @@ def _spread(near: Neighbours, delta: Float64, count: int) -> tuple[Float64, floa
 def nicdm(near: Neighbours, options: ContextOptions) -> Terms:
     """δ_i = (r̄ / r(i))^α, once (CDM-07 eq. 5)."""
     r, mean, spread, uncertain = _spread(near, np.ones(len(near.picture)), options.neighbours)
-    return Terms((mean / r) ** options.alpha, mean, (spread,), uncertain)
+    return Terms((mean / r) ** options.alpha if mean else r, mean, spreads=(spread,), uncertain=uncertain)
 
 
 def cdm(near: Neighbours, options: ContextOptions) -> Terms:
     """δ_i ← δ_i (r̄ / r(i))^α under the terms so far, until that evens out no more (CDM-07 eq. 9–12)."""
     delta: Float64 = np.ones(len(near.picture))
     spreads: list[float] = []
-    best = Terms(delta, 1.0)
+    best = Terms(delta, 0.0)
     for _ in range(MOST_ROUNDS):
         r, mean, spread, uncertain = _spread(near, delta, options.neighbours)
         if spreads and spread >= spreads[-1]:
             break
         settled = bool(spreads) and spreads[-1] - spread < options.epsilon
         spreads.append(spread)
-        best = Terms(delta, mean, tuple(spreads), uncertain)
-        if settled:
+        best = Terms(delta, mean, spreads=tuple(spreads), uncertain=uncertain)
+        if settled or not mean:
             break
         delta = delta * (mean / r) ** options.alpha
     return best
 
 
 def sinkhorn(near: Neighbours, options: ContextOptions) -> Terms:
-    """Scale squared distances so that all rows, and so all columns, have one sum (CDM-10 §III-D)."""
+    """Scale squared distances so that all rows, and so all columns, have one sum (CDM-10 §III-D). Takes whole rows."""
     known = near.picture >= 0
     squares = np.where(known, near.distance, 0).astype(np.float64) ** 2
-    far = farthest(near.distance) ** 2  # what is not listed is as far away as anything that is
+    far = float(near.distance.max(initial=0, where=known))  # what has nothing in common is as far as anything that has
     scale = np.ones(len(squares))
     for _ in range(MOST_ROUNDS):
         others = np.where(known, scale[near.picture], 0)
         unlisted = scale.sum() - scale - others.sum(axis=1)
-        sums = scale * ((squares * others).sum(axis=1) + far * unlisted)
+        sums = scale * ((squares * others).sum(axis=1) + far**2 * unlisted)
         mean = float(sums.mean())
         if mean == 0 or np.abs(sums / mean - 1).max() < EVEN:
             break
         scale = scale * np.sqrt(mean / np.maximum(sums, FLOOR * mean))
     size = np.exp(np.log(scale).mean())  # any common factor would do: terms are 1 on average, as CDM's are
-    return Terms(np.sqrt(scale / size), mean / size**2)
-
-
-def farthest(distance: Float32 | Float64) -> float:
-    return float(distance.max(initial=0, where=np.isfinite(distance)))
+    return Terms(np.sqrt(scale / size), mean / size**2, far)
 
 
 METHODS: dict[str, Callable[[Neighbours, ContextOptions], Terms]] = {"nicdm": nicdm, "cdm": cdm, "sinkhorn": sinkhorn}

@@ -8,14 +8,15 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from ..analyse import make_entry
+from ..context import context_name
 from ..engine import run
 from ..errors import EngineError, UsageError
-from ..options import AssignOptions, FeatureOptions, fingerprint, to_dict
+from ..options import AssignOptions, FeatureOptions, IndexingOptions, fingerprint, to_dict
 from ..recipes import Recipe
 from ..search import Question, question, search
 from ..store import Snapshot, Writer, create, open_snapshot, read_manifest, segments_size
@@ -66,13 +67,13 @@ class Runner:
     def evaluate(self, dataset: Dataset, recipes: Mapping[str, Recipe]) -> Evaluation:
         """Every recipe on the dataset."""
         started = time.perf_counter()
-        by_features: dict[FeatureOptions, dict[str, Recipe]] = {}
+        by_index: dict[tuple[FeatureOptions, IndexingOptions], dict[str, Recipe]] = {}
         for name, recipe in recipes.items():
-            by_features.setdefault(recipe.features, {})[name] = recipe
+            by_index.setdefault((recipe.features, recipe.indexing), {})[name] = recipe
         rows: dict[str, Row] = {}
         skipped: list[str] = []
-        for features, some in by_features.items():
-            prepared = self.prepare(dataset, features)
+        for options, some in by_index.items():
+            prepared = self.prepare(dataset, *options)
             skipped += prepared.skipped
             self._learn_contexts(dataset, prepared.index, some)
             rows |= self._ask(dataset, some, prepared.index, prepared.queries)
@@ -85,11 +86,11 @@ class Runner:
             peak_memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
         )
 
-    def prepare(self, dataset: Dataset, features: FeatureOptions) -> Prepared:
+    def prepare(self, dataset: Dataset, features: FeatureOptions, indexing: IndexingOptions | None = None) -> Prepared:
         """The dataset indexed, and the features of its queries extracted, unless they are in the cache."""
         pictures, queries = self._extract(dataset, features)
         return Prepared(
-            index=self._index(dataset, features, pictures),
+            index=self._index(dataset, features, indexing or IndexingOptions(), pictures),
             queries=[queries[query.name].file for query in dataset.queries],
             skipped=[e.problem for e in (*pictures.values(), *queries.values()) if e.problem],
         )
@@ -105,14 +106,16 @@ class Runner:
         by_key = {key: extracted[w] for (key, _), w in zip(dataset.images, pictures, strict=True)}
         return by_key, {q.name: extracted[w] for q, w in zip(dataset.queries, queries, strict=True)}
 
-    def _index(self, dataset: Dataset, features: FeatureOptions, pictures: dict[str, Extracted]) -> Path:
+    def _index(
+        self, dataset: Dataset, features: FeatureOptions, indexing: IndexingOptions, pictures: dict[str, Extracted]
+    ) -> Path:
         """An index of these pictures, made or finished if need be."""
         content = {key: e.content.hex() for key, e in pictures.items() if e.file}
         made_by = {"vocabulary": self.vocabulary.fingerprint, "assignment": ASSIGNMENT, "pictures": content}
-        identity = fingerprint(features, made_by)
+        identity = fingerprint(features, indexing, made_by)
         folder = self.cache / "indexes" / f"{dataset.name}-{identity}.resight"
         if not (folder / "manifest").exists():
-            create(folder, self.vocabulary, {"features": to_dict(features)})
+            create(folder, self.vocabulary, {"features": to_dict(features), "indexing": to_dict(indexing)})
         with open_snapshot(folder) as snapshot:
             if snapshot.pictures == len(content) and len(snapshot.segments) <= 1:
                 return folder
@@ -124,7 +127,8 @@ class Runner:
                 file = pictures[key].file
                 assert file is not None
                 found = read(file)
-                writer.add(make_entry(found, assigner, key=key, content=pictures[key].content, path=None, metadata={}))
+                facts: dict[str, Any] = {"key": key, "content": pictures[key].content, "path": None, "metadata": {}}
+                writer.add(make_entry(found, assigner, indexing=indexing, **facts))
                 if writer.pending >= COMMIT_EVERY:
                     writer.commit()
             writer.merge()
@@ -134,7 +138,7 @@ class Runner:
         """What the recipes need to know of neighbourhoods, unless it was learnt before."""
         known = read_manifest(index).contexts
         wanted = {
-            fingerprint(recipe.scoring, recipe.context): recipe
+            context_name(recipe.scoring, recipe.context): recipe
             for recipe in recipes.values()
             if recipe.context.method != "none"
         }

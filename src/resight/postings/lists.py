@@ -91,30 +91,40 @@ class Forward:
             yield Words(feature, self.word[first:last], self.signature[first:last]), self.geometry[first:last]
 
 
-def forward(lists: Lists, begin: int, end: int) -> Forward:
-    """What the pictures begin … end consist of: the lists turned round, in one pass over them."""
-    starts = np.zeros(end - begin + 1, np.int64)
-    _count_pictures(lists.image, begin, end, starts)
-    starts = np.cumsum(starts)
-    word, posting = np.zeros(starts[-1], np.int32), np.zeros(starts[-1], np.int64)
-    _turn_round(lists.offsets, lists.image, begin, end, starts[:-1].copy(), word, posting)
-    return Forward(starts, word, lists.signature[posting], lists.geometry[posting])
+def forward(lists: Lists, *, pictures: int, size: int) -> Iterator[tuple[int, Forward]]:
+    """What the pictures consist of, ``size`` of them at a time, with the number of the first.
+
+    Lists are ordered by picture, so each of them is read on from where the last block ended: once, in all.
+    """
+    cursor = lists.offsets[:-1].copy()
+    for begin in range(0, pictures, size):
+        end = min(begin + size, pictures)
+        starts = np.zeros(end - begin + 1, np.int64)
+        _count_pictures(lists.offsets, lists.image, cursor, begin, end, starts)
+        starts = np.cumsum(starts)
+        word, posting = np.zeros(starts[-1], np.int32), np.zeros(starts[-1], np.int64)
+        _turn_round(lists.offsets, lists.image, cursor, begin, end, starts[:-1].copy(), word, posting)
+        yield begin, Forward(starts, word, lists.signature[posting], lists.geometry[posting])
 
 
 @kernel
-def _count_pictures(image: UInt32, begin: int, end: int, counts: Int64) -> None:
-    """counts[1 + i] = how many postings the i-th picture has."""
-    for posting in range(len(image)):
-        if begin <= image[posting] < end:
-            counts[1 + image[posting] - begin] += 1
+def _count_pictures(offsets: Int64, image: UInt32, cursor: Int64, begin: int, end: int, counts: Int64) -> None:
+    """counts[1 + i] = how many postings, from the cursors on, the i-th picture has."""
+    for w in range(len(cursor)):
+        p = cursor[w]
+        while p < offsets[w + 1] and image[p] < end:
+            counts[1 + image[p] - begin] += 1
+            p += 1
 
 
 @kernel
-def _turn_round(offsets: Int64, image: UInt32, begin: int, end: int, place: Int64, word: Int32, posting: Int64) -> None:
-    """Write word and number of each posting at its picture's place, which moves on."""
-    for w in range(len(offsets) - 1):
-        for p in range(offsets[w], offsets[w + 1]):
-            if begin <= image[p] < end:
-                i = image[p] - begin
-                word[place[i]], posting[place[i]] = w, p
-                place[i] += 1
+def _turn_round(
+    offsets: Int64, image: UInt32, cursor: Int64, begin: int, end: int, place: Int64, word: Int32, posting: Int64
+) -> None:
+    """Write word and number of each posting at its picture's place, which moves on, as the cursors do."""
+    for w in range(len(cursor)):
+        while cursor[w] < offsets[w + 1] and image[cursor[w]] < end:
+            i = image[cursor[w]] - begin
+            word[place[i]], posting[place[i]] = w, cursor[w]
+            place[i] += 1
+            cursor[w] += 1

@@ -54,8 +54,9 @@ def hamming_score(query: Query, parts: Sequence[Part], options: ScoringOptions) 
     def vote(piece: tuple[voting.Rows, voting.Listed, voting.Rule, Float32]) -> None:
         voting.add_votes(*piece[:3], _room(*piece[:2]), totals, piece[3])
 
-    if len(pieces) == 1:
-        vote(pieces[0])
+    if len(pieces) == len(parts):  # none is large
+        for piece in pieces:
+            vote(piece)
     else:
         with ThreadPoolExecutor(processors()) as pool:
             list(pool.map(vote, pieces))

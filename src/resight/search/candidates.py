@@ -90,8 +90,8 @@ def opinion(snapshot: Snapshot, asked: Question, recipe: Recipe) -> Opinion:
 
 def at_one_scale(opinions: Sequence[Opinion]) -> list[Scores]:
     """Their scores, brought to the scale of the first that can say anything."""
-    if len(opinions) == 1:
-        return [opinions[0].scores]
+    if len(opinions) == 1 or not opinions[0].scores:
+        return [o.scores for o in opinions]
     most = next((o.most for o in opinions if o.most), 0.0)
     scales = [np.float32(most / o.most if o.most else 0) for o in opinions]
     return [[s * scale for s in o.scores] for o, scale in zip(opinions, scales, strict=True)]

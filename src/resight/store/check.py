@@ -58,13 +58,15 @@ def _check(folder: Path, manifest: Manifest) -> CheckReport:
 
 def index_size(manifest: Manifest) -> int:
     """Bytes of all files the manifest names."""
-    return segments_size(manifest) + manifest.vocabulary.size + sum(file.size for file in manifest.contexts.values())
+    terms = sum(file.size for record in manifest.segments for file in record.terms.values())
+    contexts = terms + sum(file.size for file in manifest.contexts.values())
+    return segments_size(manifest) + manifest.vocabulary.size + contexts
 
 
 def segments_size(manifest: Manifest) -> int:
-    """Bytes of the lists, statistics, facts and terms: what grows with the pictures."""
+    """Bytes of the lists, statistics and facts, without what was learnt about the pictures since."""
     return sum(
-        sum(record.files.values()) + record.sums.size + sum(file.size for file in record.beside)
+        sum(record.files.values()) + record.sums.size + (record.dead.size if record.dead else 0)
         for record in manifest.segments
     )
 

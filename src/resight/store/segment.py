@@ -197,9 +197,8 @@ class Segment:
 
     def blocks(self) -> Iterator[tuple[int, list[tuple[Words, npt.NDArray[Any]]]]]:
         """The words and geometry codes of all pictures, checked, some at a time; the first one's ordinal."""
-        lists = self.all_lists()
-        for begin in range(0, self.record.pictures, BLOCK):
-            yield begin, list(forward(lists, begin, min(begin + BLOCK, self.record.pictures)).pictures())
+        for begin, block in forward(self.all_lists(), pictures=self.record.pictures, size=BLOCK):
+            yield begin, list(block.pictures())
 
     def all_lists(self) -> Lists:
         """The lists with every byte checked, for merging and checking."""

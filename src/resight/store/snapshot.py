@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ..context import context_name
 from ..errors import IndexDamagedError, UsageError
-from ..options import ContextOptions, ScoringOptions, fingerprint
+from ..options import ContextOptions, ScoringOptions
 from ..scoring import Part, idf_weights
 from ..types import Float32, Int64
 from ..vocabulary import Vocabulary
@@ -53,7 +54,7 @@ class Snapshot:
 
     def terms(self, scoring: ScoringOptions, context: ContextOptions) -> list[Float32]:
         """The context terms of each segment's pictures."""
-        name = fingerprint(scoring, context)
+        name = context_name(scoring, context)
         if self.segments and name not in self.manifest.contexts:
             raise UsageError(
                 f"{self.folder} has no context terms for {scoring.measure} with {context}; "

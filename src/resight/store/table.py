@@ -36,7 +36,7 @@ class Row:
     path: str | None
     width: int
     height: int
-    features: int
+    features: int  # postings: a feature that has several words counts as often
     metadata: dict[str, Any]
 
     def values(self) -> tuple[Any, ...]:
@@ -46,7 +46,7 @@ class Row:
 
     @classmethod
     def of(cls, ordinal: int, e: Entry) -> Row:
-        return cls(ordinal, e.key, e.content, e.path, e.width, e.height, len(e.geometry), e.metadata)
+        return cls(ordinal, e.key, e.content, e.path, e.width, e.height, len(e.words), e.metadata)
 
 
 def write(path: Path, rows: Iterable[Row], disk: Disk) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ..context import Reference
+from ..context import Reference, context_name
 from ..errors import IndexExistsError, StoreError, UsageError
-from ..options import ContextOptions, ScoringOptions, StoreOptions, fingerprint
+from ..options import ContextOptions, ScoringOptions, StoreOptions
 from ..postings import count
 from ..scoring import Query
 from ..types import Float32, UInt32
@@ -151,8 +151,6 @@ class Writer:
             raise StoreError(self._refusal)
         if not self._added and not any(self._removed.values()):
             return False
-        if manifests.read(self.folder).commit != self.manifest.commit:
-            raise StoreError(f"{self.folder} is another index now than the one opened; was it moved? open it again")
         with self._changing_disk():
             number = self.manifest.commit + 1
             records = [record for segment in self._base.segments if (record := self._without_removed(segment, number))]
@@ -180,21 +178,22 @@ class Writer:
         if not self.manifest.pictures:
             raise UsageError(f"{self.folder} has no pictures yet, so there is no context to learn; add some first")
         reference, terms = learn(self._base, scoring, context, done)
-        name, number = fingerprint(scoring, context), self.manifest.commit + 1
+        name, number = context_name(scoring, context), self.manifest.commit + 1
         with self._changing_disk():
             data, file = reference.to_bytes(), f"context-{number:08d}.npz"
             self._disk.write(self.folder / file, data)
             self._disk.sync(self.folder / file)
+            self._disk.sync(self.folder)
             contexts = {**self.manifest.contexts, name: FileRecord(file, len(data), zlib.crc32(data))}
             segments = zip(self._base.segments, terms, strict=True)
             self._replace([self._with_terms(s.record, {name: t}, number) for s, t in segments], contexts)
         self._references[name] = reference
         return reference
 
-    def forget_context(self, scoring: ScoringOptions, context: ContextOptions) -> bool:
-        """Commit, then drop these context terms; False if there were none."""
+    def forget_context(self, name: str) -> bool:
+        """Commit, then drop the context terms of this name; False if there were none."""
         self.commit()
-        name = fingerprint(scoring, context)
+        self._references.pop(name, None)
         if name not in self.manifest.contexts:
             return False
         contexts = {other: file for other, file in self.manifest.contexts.items() if other != name}
@@ -243,6 +242,8 @@ class Writer:
     @contextmanager
     def _changing_disk(self) -> Iterator[None]:
         """If this fails half-way, what is on disk is no longer what this writer believes: it refuses to go on."""
+        if manifests.read(self.folder).commit != self.manifest.commit:
+            raise StoreError(f"{self.folder} is another index now than the one opened; was it moved? open it again")
         self._refusal = f"a commit to {self.folder} failed half-way; open the index again (what was committed is safe)"
         with writing(self.folder):
             yield

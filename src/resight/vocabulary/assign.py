@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import VocabularyError
-from ..options import AssignOptions
+from ..options import AssignOptions, IndexingOptions
 from ..types import Bytes, Float32, Int64, Words
 from .nearest import SMALL, CellSearch, flat_index
 from .vocabulary import Vocabulary
@@ -18,7 +18,7 @@ Search = Callable[[Float32, int], tuple[Float32, Int64]]  # rows, neighbours →
 
 
 class Assigner:
-    """Quantises the features of pictures (one word each) and of queries (several words each).
+    """Quantises the features of pictures (one word each, as a rule) and of queries (several words each).
 
     Build one per process and keep it: the search structure is made at first use.
     """
@@ -28,11 +28,12 @@ class Assigner:
         self._projection = vocabulary.projection.astype(np.float32).T
         self._search: Search | None = None
 
-    def assign(self, descriptors: Bytes | Float32) -> Words:
-        """The nearest word of each descriptor, as indexed pictures are stored."""
+    def assign(self, descriptors: Bytes | Float32, *, options: IndexingOptions | None = None) -> Words:
+        """The nearest word or words of each descriptor, as indexed pictures are stored."""
         values = self._values(descriptors)
-        _, words = self._nearest(values, 1)
-        return self._words(values, np.arange(len(values)), words[:, 0])
+        count = min((options or IndexingOptions()).words, self.vocabulary.words)
+        _, words = self._nearest(values, count)
+        return self._words(values, np.repeat(np.arange(len(values)), count), words.ravel())
 
     def assign_query(self, descriptors: Bytes | Float32, *, options: AssignOptions) -> Words:
         """The nearest ``neighbours`` words, where within ``ratio`` times the nearest one's distance."""

@@ -7,7 +7,7 @@ from .burst_components import BURST_COMPONENTS
 from .burst_distractors import BURST_DISTRACTORS
 from .burst_functions import BURST_FUNCTIONS
 from .clustering_set import CLUSTERING_SET
-from .contexts import CDM, CDM_ALPHA, CDM_NEIGHBOURS
+from .contexts import CDM, CDM_ALPHA, CDM_NEIGHBOURS, CDM_VARIANTS
 from .descriptors import DESCRIPTORS
 from .experiment import READY, Experiment, Learnt, Published, Trial
 from .norm import NORM
@@ -25,6 +25,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         CDM,
         CDM_NEIGHBOURS,
         CDM_ALPHA,
+        CDM_VARIANTS,
         BURST_FUNCTIONS,
         BURST_COMPONENTS,
         BURST_DISTRACTORS,

@@ -1,12 +1,12 @@
-"""CDM-10 table I and figure 5, CDM-07 figures 2 and 4: how much do context terms help, and with which parameters?"""
+"""CDM-10 tables I and III and figure 5, CDM-07 figures 2 and 4: how much do context terms help, and which ones?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...options import ContextOptions
-from ...recipes import RECIPES, Recipe
+from ...options import AssignOptions, ContextOptions, IndexingOptions
+from ...recipes import ALL_NEAREST, RECIPES, Recipe
 from . import cdm10
 from .experiment import READY, Experiment, Learnt, Trial
 
@@ -25,16 +25,16 @@ def _with(recipe: Recipe, context: ContextOptions) -> Recipe:
 
 
 def _table_1() -> Iterator[Trial]:
-    for on, source, sizes in (("distractors", "corel", (1000, 10000, 20000)), ("itself", "N-S", (1000, 10000))):
-        for words in sizes:
-            for name, context in METHODS.items():
-                place = "independent set" if on == "distractors" else "the set itself"
-                yield Trial(
-                    label=f"{words} words, {place}, {name}",
-                    recipe=_with(PLAIN, context),
-                    vocabulary=Learnt(words=words, on="distractors" if on == "distractors" else "itself"),
-                    published=cdm10.table_1(source, words, method=name),
-                )
+    independent = [("independent set", "corel", Learnt(words=n, on="distractors")) for n in (1000, 10000, 20000)]
+    own = [("the set itself", "N-S", Learnt(words=n, on="itself")) for n in (1000, 10000)]
+    for place, source, vocabulary in independent + own:
+        for name, context in METHODS.items():
+            yield Trial(
+                label=f"{vocabulary.words} words, {place}, {name}",
+                recipe=_with(PLAIN, context),
+                vocabulary=vocabulary,
+                published=cdm10.table_1(source, vocabulary.words, method=name),
+            )
 
 
 CDM = Experiment(
@@ -85,5 +85,42 @@ CDM_ALPHA = Experiment(
         )
         for method in ("nicdm", "cdm")
         for alpha in (0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
+    ),
+)
+
+
+VARIANTS = {
+    "L1": PLAIN,
+    "L2": RECIPES["bow-l2"],
+    "MA×2": replace(PLAIN, indexing=IndexingOptions(words=2), assign=AssignOptions(neighbours=2, ratio=ALL_NEAREST)),
+    "MA×3": RECIPES["bow-l1-ma"],
+}
+NOTE = "30000 words"
+
+CDM_VARIANTS = Experiment(
+    name="cdm-variants",
+    question="Does CDM help with L2 and with several words for each feature, too?",
+    paper="CDM-10",
+    table="table III (L1: table I)",
+    finding="L2 is worse than L1, with CDM too; two or three words help only with CDM: N-S 3.12 and 3.07, with it 3.59 "
+    "and 3.60 (§V-C)",
+    conditions=cdm10.CONDITIONS,
+    differences=(
+        cdm10.INDEPENDENT_SET,
+        "20000 words instead of 30000",
+        "PCA and hierarchical clustering are left out",
+        *cdm10.DIFFERENCES,
+    ),
+    datasets=("ukbench", "holidays"),
+    rows=tuple(
+        Trial(
+            label=f"{name}, {method}",
+            recipe=_with(recipe, METHODS[method]),
+            vocabulary=Learnt(words=20000, on="distractors"),
+            published=cdm10.table_3("corel", 30000, name, method=method, note=NOTE)
+            or cdm10.table_1("corel", 30000, method=method, note=NOTE),
+        )
+        for name, recipe in VARIANTS.items()
+        for method in ("no CDM", "CDM")
     ),
 )
