@@ -18,7 +18,6 @@ from matplotlib.figure import Figure
 from resight.cli.evaluating import default_cache
 from resight.context import METHODS, Neighbours
 from resight.context.neighbours import smallest
-from resight.context.terms import radii
 from resight.evaluation.datasets import load
 from resight.evaluation.neighbourhoods import NEIGHBOURS
 from resight.evaluation.runner import Runner
@@ -57,10 +56,9 @@ def neighbours(distance: Array) -> Neighbours:
 
 def draw(axes: Axes, distance: Array, delta: Array, title: str) -> None:
     """The points, the neighbourhoods of two of them, and who is near whom."""
-    near, radius = neighbours(distance * delta[:, None] * delta[None]), np.zeros(len(POINTS))
-    radii(near.picture, near.distance, np.ones(len(POINTS)), COUNT, True, radius)
+    near = neighbours(distance * delta[:, None] * delta[None])
     for number, colour in ((CROWDED, "tab:blue"), (ALONE, "tab:red")):
-        circle = radius[number] / delta[number] ** 2  # drawn where distances are as they are
+        circle = distance[number, near.picture[number, :COUNT]].mean()
         x, y = (circle * f(np.linspace(0, 2 * np.pi, 100)) for f in (np.cos, np.sin))
         axes.plot(POINTS[number, 0] + x, POINTS[number, 1] + y, color=colour, linewidth=1, linestyle=":")
         for other in near.picture[number, :COUNT]:
