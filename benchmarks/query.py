@@ -39,13 +39,13 @@ from resight.evaluation.runner import Runner
 from resight.images import find_pictures
 from resight.machine import processors
 from resight.options import FeatureOptions, VocabularyOptions, fingerprint
-from resight.postings import GEOMETRY
+from resight.postings import GEOMETRY, Forward, forward
 from resight.recipes import DEFAULT, RECIPES, Recipe
 from resight.search import opinion, question, search, shortlist, verify_all
 from resight.search.expand import expand
 from resight.store import Entry, Row, Segment, Snapshot, Writer, create, open_snapshot
 from resight.timing import Stopwatch
-from resight.types import Features, Float64, Int64, UInt64, Words
+from resight.types import Features, Float64, Words
 from resight.vocabulary import Assigner, Vocabulary
 from resight.vocabulary.train import sample
 from resight.warm import warm
@@ -327,22 +327,9 @@ def made_index(cache: Path, vocabulary: Vocabulary) -> Path:
     return folder
 
 
-@dataclass(frozen=True, slots=True)
-class Real:
-    """The features of real pictures: those of picture p are the rows starts[p] … starts[p + 1]."""
-
-    starts: Int64
-    word: Int64
-    signature: UInt64
-    geometry: npt.NDArray[Any]
-
-
-def real_features(segment: Segment) -> Real:
-    lists = segment.all_lists()
-    order = np.argsort(lists.image, kind="stable")
-    word = np.repeat(np.arange(lists.words), np.diff(lists.offsets))[order]
-    starts = np.searchsorted(lists.image[order], np.arange(segment.record.pictures + 1))
-    return Real(starts, word, lists.signature[order], lists.geometry[order])
+def real_features(segment: Segment) -> Forward:
+    ((_, found),) = forward(segment.all_lists(), pictures=segment.record.pictures, size=segment.record.pictures)
+    return found
 
 
 def made_entries(segment: Segment) -> Iterator[Entry]:
@@ -354,7 +341,7 @@ def made_entries(segment: Segment) -> Iterator[Entry]:
         yield made_entry(rng, real, first, f"{number:06d}")
 
 
-def made_entry(rng: np.random.Generator, real: Real, shown: Row, key: str) -> Entry:
+def made_entry(rng: np.random.Generator, real: Forward, shown: Row, key: str) -> Entry:
     count, chosen, picture = MADE["features"], np.zeros(0, np.int64), shown.ordinal
     while len(chosen) < count:
         more = rng.permutation(np.arange(real.starts[picture], real.starts[picture + 1]))
