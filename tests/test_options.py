@@ -33,6 +33,8 @@ def metadata_of(kind: type[Options], name: str) -> Any:
 
 def other_value(kind: type[Options], name: str) -> Any:
     """A value the option accepts and does not have by default."""
+    if (kind, name) == (VocabularyOptions, "branching"):
+        return 2
     default, metadata = getattr(kind(), name), metadata_of(kind, name)
     if isinstance(default, bool):
         return not default
@@ -181,6 +183,12 @@ def test_fingerprint_is_the_same_on_every_machine() -> None:
     # b2sum -l 64 of [{"features": {"contrast": 0.04, "detector": "sift", "max_features": 1500, "max_side": 1024}}]
     assert fingerprint(chosen) == "34879f76ef8b09dd"
     assert fingerprint({"features": to_dict(chosen)}) == fingerprint(chosen)
+
+
+def test_options_that_came_later_leave_older_fingerprints_alone() -> None:
+    older = {"iterations": 12, "sample": 1_000_000, "seed": 1, "words": 16_384}
+    assert fingerprint(VocabularyOptions()) == fingerprint({"vocabulary": older}) == "a64c0c40bcf13990"
+    assert fingerprint(VocabularyOptions(pca=36)) == fingerprint({"vocabulary": {**older, "pca": 36}})
 
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda f: f"{f[0].stage}.{f[1]}")

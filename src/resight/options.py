@@ -17,12 +17,22 @@ from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from .errors import OptionError
 
+MOST_WORDS = 1_000_000
+
 
 def option(
-    default: Any, *, least: float | None = None, most: float | None = None, among: tuple[str, ...] | None = None
+    default: Any,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    among: tuple[str, ...] | None = None,
+    later: bool = False,
 ) -> Any:
-    """A field whose value must lie in [least, most], or be one of a few words."""
-    return field(default=default, metadata={"least": least, "most": most, "among": among})
+    """A field whose value must lie in [least, most], or be one of a few words.
+
+    later: added when fingerprints of these options were in use; its default does not change them.
+    """
+    return field(default=default, metadata={"least": least, "most": most, "among": among, "later": later})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,14 +92,38 @@ class VocabularyOptions(Options):
 
     stage: ClassVar[str] = "vocabulary"
 
-    # Number of visual words.
-    words: int = option(16_384, least=1, most=1_000_000)
+    # Number of visual words, of each vocabulary.
+    words: int = option(16_384, least=1, most=MOST_WORDS)
     # Rounds of k-means.
     iterations: int = option(12, least=1)
-    # Descriptors drawn for training; at least a few tens per word are wanted.
+    # Descriptors drawn for training, for each vocabulary; at least a few tens per word are wanted.
     sample: int = option(1_000_000, least=1)
     # Seed of the sample, the starting centroids and the Hamming projection.
     seed: int = option(1, least=0)
+    # Children of each node of a vocabulary tree, whose leaves are the words (CDM-10 table III #1); 0: no tree.
+    branching: int = option(0, least=0, later=True)
+    # Dimensions that descriptors are reduced to before words are looked for (CDM-10 table III #3: 36); 0: all.
+    pca: int = option(0, least=0, later=True)
+    # Independent vocabularies, each from a sample of its own (CDM-10 table IV); a feature has words in each.
+    vocabularies: int = option(1, least=1, most=100, later=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.branching == 1:
+            raise OptionError("option 'branching' must be 0 (no tree) or at least 2, not 1")
+        if self.branching and self.vocabularies > 1:
+            raise OptionError(f"a tree (branching {self.branching}) cannot be one of {self.vocabularies} vocabularies")
+        if self.branching and self.words != self.branching**self.levels:
+            raise OptionError(
+                f"option 'words' must be a power of branching, {self.branching}, not {self.words}; "
+                f"the nearest is {self.branching**self.levels}"
+            )
+
+    @property
+    def levels(self) -> int:
+        """Of a tree, below its root: those that come nearest to the number of words."""
+        possible = (levels for levels in range(1, 20) if self.branching**levels <= MOST_WORDS)
+        return min(possible, key=lambda levels: abs(self.branching**levels - self.words), default=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,5 +271,10 @@ def parse_value(kind: type[Options], name: str, text: str) -> Any:
 
 def fingerprint(*options: Options | dict[str, Any]) -> str:
     """A short name for these values: equal options have equal fingerprints, on any machine."""
-    plain = [o if isinstance(o, dict) else {o.stage: to_dict(o)} for o in options]
+    plain = [o if isinstance(o, dict) else {o.stage: _counted(o)} for o in options]
     return hashlib.blake2b(json.dumps(plain, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _counted(options: Options) -> dict[str, Any]:
+    unset = {f.name for f in fields(options) if f.metadata["later"] and getattr(options, f.name) == f.default}
+    return {name: value for name, value in to_dict(options).items() if name not in unset}

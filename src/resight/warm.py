@@ -10,6 +10,7 @@ from .rerank import Placed, verify
 from .scoring import MEASURES, Part, Query, distinct, matches
 from .types import Words
 from .vocabulary.nearest import CellSearch
+from .vocabulary.tree import Tree, TreeSearch
 
 
 def warm() -> None:
@@ -23,7 +24,9 @@ def warm() -> None:
             measure(query, [part], ScoringOptions(weak_geometry=weak_geometry, inter=True))
     distinct(words.word, words.signature, 0)
     of_picture(lists, 0, 0)
-    CellSearch(np.zeros((1, 1), np.uint8)).search(np.zeros((1, 1), np.float32), 1)
+    nothing = np.zeros((1, 1), np.float32)
+    CellSearch(nothing.astype(np.uint8)).search(nothing, 1)
+    TreeSearch(nothing, Tree(nothing[:0], np.ones(2, np.int64))).search(nothing, 1)
     matches(words, part, np.zeros(1, np.int32), ScoringOptions())
     four = Placed(np.zeros((4, 2), np.float32), np.ones(4, np.float32), np.zeros(4, np.float32))
     verify(four, four, bounds=np.array([0, 4]), sizes=np.ones((1, 2), np.int64), options=VerifyOptions())

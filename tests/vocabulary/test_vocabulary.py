@@ -14,6 +14,8 @@ import pytest
 from resight.errors import VocabularyError
 from resight.vocabulary import Vocabulary
 
+READY = "1da41697e58964eb2b6790f7ed2fba74"
+
 
 @pytest.fixture
 def vocabulary() -> Vocabulary:
@@ -83,6 +85,7 @@ def test_fingerprint_ignores_description_and_memory_layout(vocabulary: Vocabular
 
 def test_the_ready_vocabulary_loads() -> None:
     ready = Vocabulary.ready()
+    assert ready.fingerprint == READY  # indexes name it
     assert ready.dimension == 128
     assert ready.centroids.dtype == np.uint8
     assert ready.words > 100
@@ -144,6 +147,14 @@ def test_damaged_bytes_are_refused_or_harmless(vocabulary: Vocabulary) -> None:
         {"projection": np.zeros((63, 16), np.int8)},
         {"medians": np.zeros((5, 63), np.int16)},
         {"medians": np.zeros((5, 64), "U3")},
+        {"projection": np.zeros(64, np.int8)},
+        {"inner": np.zeros((1, 16), np.uint8)},  # half a tree
+        {"first": np.array([1, 6, 6, 6, 6, 6, 6])},
+        {"vocabularies": np.array(0)},
+        {"vocabularies": np.array(-5)},
+        {"vocabularies": np.array(2)},  # of 5 words
+        {"vocabularies": np.array([5])},
+        {"vocabularies": np.array(5.0)},
     ],
 )
 def test_arrays_that_do_not_fit(vocabulary: Vocabulary, changed: dict[str, Any]) -> None:
@@ -153,6 +164,9 @@ def test_arrays_that_do_not_fit(vocabulary: Vocabulary, changed: dict[str, Any])
 def test_the_unchanged_archive_is_accepted(vocabulary: Vocabulary) -> None:
     """So that the refusals above are due to the change."""
     assert Vocabulary.from_bytes(archive(vocabulary), name="x").fingerprint == vocabulary.fingerprint
+    tree = {"inner": np.zeros((1, 16), np.uint8), "first": np.array([1, 6, 6, 6, 6, 6, 6])}
+    for more in (tree, {"vocabularies": np.array(5)}):
+        assert Vocabulary.from_bytes(archive(vocabulary, **more), name="x").fingerprint != vocabulary.fingerprint
 
 
 class Trap:

@@ -265,8 +265,9 @@ def train(
             else:
                 yield result
 
-    rows = sample(descriptors(), size=options.sample, seed=options.seed)
-    typer.echo(f"training {options.words} words on {len(rows)} descriptors …", err=True)
+    wanted = options.vocabularies * options.words
+    rows = sample(descriptors(), size=options.vocabularies * options.sample, seed=options.seed)
+    typer.echo(f"training {wanted} words on {len(rows)} descriptors …", err=True)
     source = f"{total - len(skipped)} pictures of {', '.join(sorted({root.name for root in roots}))}"
     vocabulary = train_vocabulary(rows, options=options, source=source, features=features)
     vocabulary.save(out)

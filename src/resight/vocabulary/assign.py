@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from ..errors import VocabularyError
 from ..options import AssignOptions, IndexingOptions
 from ..types import Bytes, Float32, Int64, Words
 from .nearest import SMALL, CellSearch, flat_index
+from .tree import TreeSearch
 from .vocabulary import Vocabulary
 
 Search = Callable[[Float32, int], tuple[Float32, Int64]]  # rows, neighbours → squared distances, words
@@ -20,51 +21,63 @@ Search = Callable[[Float32, int], tuple[Float32, Int64]]  # rows, neighbours →
 class Assigner:
     """Quantises the features of pictures (one word each, as a rule) and of queries (several words each).
 
-    Build one per process and keep it: the search structure is made at first use.
+    With several vocabularies a feature has such words in each; its rows follow each other.
+    Build one per process and keep it: the search structures are made at first use.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self._projection = vocabulary.projection.astype(np.float32).T
-        self._search: Search | None = None
+        self._searches: list[Search] = []
 
     def assign(self, descriptors: Bytes | Float32, *, options: IndexingOptions | None = None) -> Words:
         """The nearest word or words of each descriptor, as indexed pictures are stored."""
         values = self._values(descriptors)
-        count = min((options or IndexingOptions()).words, self.vocabulary.words)
-        _, words = self._nearest(values, count)
-        return self._words(values, np.repeat(np.arange(len(values)), count), words.ravel())
+        _, words = self._nearest(values, (options or IndexingOptions()).words)
+        per_feature = words.shape[1] * words.shape[2]
+        return self._words(values, np.repeat(np.arange(len(values)), per_feature), words.ravel())
 
     def assign_query(self, descriptors: Bytes | Float32, *, options: AssignOptions) -> Words:
         """The nearest ``neighbours`` words, where within ``ratio`` times the nearest one's distance."""
         values = self._values(descriptors)
-        squared, words = self._nearest(values, min(options.neighbours, self.vocabulary.words))
+        squared, words = self._nearest(values, options.neighbours)
         distance = np.sqrt(np.maximum(squared, 0))
-        near = distance <= options.ratio * distance[:, :1]
-        feature, rank = np.nonzero(near)
-        return self._words(values, feature, words[feature, rank])
+        near = distance <= options.ratio * distance[:, :, :1]
+        return self._words(values, np.nonzero(near)[0], words[near])
 
     def _values(self, descriptors: Bytes | Float32) -> Float32:
         vocabulary = self.vocabulary
-        if descriptors.shape[1] != vocabulary.dimension or descriptors.dtype != vocabulary.centroids.dtype:
+        if descriptors.shape[1] != vocabulary.dimension or descriptors.dtype != vocabulary.kind:
             raise VocabularyError(
                 f"descriptors are {descriptors.shape[1]} × {descriptors.dtype}, the vocabulary's words "
-                f"{vocabulary.dimension} × {vocabulary.centroids.dtype}; train a vocabulary on these features"
+                f"{vocabulary.dimension} × {vocabulary.kind}; train a vocabulary on these features"
             )
         return descriptors.astype(np.float32)
 
     def _nearest(self, values: Float32, neighbours: int) -> tuple[Float32, Int64]:
-        """Squared distances and words, nearest first. Approximate above SMALL words."""
-        if self._search is None:
-            centroids = self.vocabulary.centroids
-            small = self.vocabulary.words <= SMALL
-            self._search = flat_index(centroids).search if small else CellSearch(centroids).search
-        squared, words = self._search(values, neighbours)
-        return squared, words
+        """Squared distances and words (n, vocabularies, neighbours), nearest first."""
+        vocabulary = self.vocabulary
+        self._searches = self._searches or list(_searches(vocabulary))
+        if vocabulary.reduction is not None:
+            values = values @ vocabulary.reduction.T
+        each = vocabulary.words // vocabulary.vocabularies
+        found = [search(values, min(neighbours, each)) for search in self._searches]
+        squared, words = (np.stack(arrays, axis=1) for arrays in zip(*found, strict=True))
+        return squared, words + each * np.arange(vocabulary.vocabularies)[:, None]
 
     def _words(self, values: Float32, feature: Int64, word: Int64) -> Words:
         signature = signatures((values @ self._projection)[feature], self.vocabulary.medians[word])
         return Words(feature=feature.astype(np.int32), word=word.astype(np.int32), signature=signature)
+
+
+def _searches(vocabulary: Vocabulary) -> Iterator[Search]:
+    """One for each vocabulary. Approximate for a tree, and above SMALL words."""
+    if vocabulary.tree is not None:
+        yield TreeSearch(vocabulary.centroids, vocabulary.tree).search
+        return
+    each: list[Any] = np.split(vocabulary.centroids, vocabulary.vocabularies)
+    for centroids in each:
+        yield flat_index(centroids).search if len(centroids) <= SMALL else CellSearch(centroids).search
 
 
 def signatures(projected: Float32, medians: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:

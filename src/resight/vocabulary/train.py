@@ -1,18 +1,20 @@
-"""Descriptors → a trained vocabulary: k-means words, a random projection, and per-word medians."""
+"""Descriptors → a trained vocabulary: words by k-means, a random projection, and per-word medians."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._faiss import load
 from ..errors import VocabularyError
 from ..options import FeatureOptions, VocabularyOptions, to_dict
-from ..types import Bytes, Float32
+from ..types import Bytes, Float32, Int64
+from .k_means import k_means
 from .nearest import flat_index
+from .tree import Tree, TreeSearch, grow
 from .vocabulary import SIGNATURE_BITS, Vocabulary
 
 # A word needs this many training descriptors for its own medians; rarer words use the medians of all descriptors.
@@ -52,37 +54,70 @@ def _keep_lowest(rows: list[Any], priorities: list[Any], size: int) -> None:
 def train(
     descriptors: Bytes | Float32, *, options: VocabularyOptions, source: str, features: FeatureOptions | None = None
 ) -> Vocabulary:
-    """k-means (faiss) on the descriptors, then the Hamming embedding of BURST-09 §2.2 on the same ones."""
-    if len(descriptors) < options.words:
+    """Words by k-means, then the Hamming embedding of BURST-09 §2.2 on the same descriptors.
+
+    They come in random order, as ``sample`` gives them, and for several vocabularies that many times as many: each is
+    learnt from ``options.sample`` of its own. Where there are fewer, some are shared.
+    """
+    count, total = options.vocabularies, len(descriptors)
+    size = min(total, max(options.sample, total // count))
+    if size < options.words:
         raise VocabularyError(
-            f"{len(descriptors)} descriptors cannot make {options.words} words; give more pictures or fewer words"
+            f"{size} descriptors cannot make {options.words} words; give more pictures or fewer words"
         )
+    whole = descriptors.dtype == np.uint8
     values = descriptors.astype(np.float32)
-    centroids = _as_stored(_k_means(values, options), descriptors.dtype)
     projection = _as_stored_projection(_orthogonal_rows(values.shape[1], options.seed), descriptors.dtype)
-    _, words = flat_index(centroids).search(values, 1)
-    medians = _medians(values @ projection.astype(np.float32).T, words[:, 0], options.words)
-    whole = descriptors.dtype == np.uint8  # integers throughout: x > median is x > floor(median)
+    reduction = _principal_axes(values, options.pca) if options.pca else None
+    compared = values if reduction is None else values @ reduction.T
+    centroids: list[Any] = []  # bytes or floats
+    medians: list[Float32] = []
+    for number in range(count):
+        begin = number * (total - size) // max(count - 1, 1)
+        mine = slice(begin, begin + size)
+        seeded = replace(options, seed=options.seed + number)
+        words, tree, nearest = _find_words(compared[mine], seeded, whole=whole and reduction is None)
+        centroids.append(words)
+        medians.append(_medians(values[mine] @ projection.astype(np.float32).T, nearest, len(words)))
+    found = np.concatenate(medians)
     return Vocabulary(
-        centroids=centroids,
+        centroids=np.concatenate(centroids),
         projection=projection,
-        medians=np.floor(medians).astype(np.int16) if whole else medians.astype(np.float32),
+        # Integers throughout: x > median is x > floor(median).
+        medians=np.floor(found).astype(np.int16) if whole else found.astype(np.float32),
         description={
             "options": to_dict(options),
             "features": to_dict(features) if features else None,
-            "descriptors": len(descriptors),
+            "descriptors": total,
+            "words": len(found),  # of a tree there may be fewer than asked for
             "source": source,
         },
+        tree=tree,
+        reduction=reduction,
+        vocabularies=count,
     )
 
 
-def _k_means(values: Float32, options: VocabularyOptions) -> Float32:
-    faiss = load()
-    clustering = faiss.Clustering(values.shape[1], options.words)
-    clustering.niter, clustering.seed = options.iterations, options.seed
-    clustering.min_points_per_centroid, clustering.max_points_per_centroid = 1, len(values)
-    clustering.train(values, faiss.IndexFlatL2(values.shape[1]))
-    return faiss.vector_to_array(clustering.centroids).reshape(options.words, -1)  # type: ignore[no-any-return]
+def _find_words(
+    values: Float32, options: VocabularyOptions, *, whole: bool
+) -> tuple[Bytes | Float32, Tree | None, Int64]:
+    """The centroids, the tree above them if there is to be one, and the word of each row."""
+    if options.branching:
+        words, tree = grow(values, options=options, whole=whole)
+        return words, tree, TreeSearch(words, tree).search(values, 1)[1][:, 0]
+    words = k_means(values, options.words, options=options, whole=whole)
+    return words, None, flat_index(words).search(values, 1)[1][:, 0]
+
+
+def _principal_axes(values: Float32, count: int) -> Float32:
+    """The directions (count, d) in which descriptors vary most, each of length 1."""
+    if count > values.shape[1]:
+        raise VocabularyError(
+            f"descriptors of {values.shape[1]} dimensions cannot be reduced to {count}; set vocabulary.pca lower"
+        )
+    centred = values - values.mean(axis=0)
+    _, axes = np.linalg.eigh((centred.T @ centred).astype(np.float64))  # the largest come last
+    return np.ascontiguousarray(axes[:, ::-1][:, :count].T, dtype=np.float32)
 
 
 def _orthogonal_rows(dimension: int, seed: int) -> Float32:
@@ -92,12 +127,6 @@ def _orthogonal_rows(dimension: int, seed: int) -> Float32:
         np.linalg.qr(rng.standard_normal((dimension, dimension)))[0].T for _ in range(-(-SIGNATURE_BITS // dimension))
     ]
     return np.concatenate(blocks)[:SIGNATURE_BITS].astype(np.float32)
-
-
-def _as_stored(centroids: Float32, kind: npt.DTypeLike) -> Bytes | Float32:
-    if kind == np.uint8:
-        return np.clip(np.rint(centroids), 0, 255).astype(np.uint8)
-    return centroids
 
 
 def _as_stored_projection(rows: Float32, kind: npt.DTypeLike) -> npt.NDArray[Any]:

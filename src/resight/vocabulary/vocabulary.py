@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import operator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -16,45 +17,73 @@ import numpy.typing as npt
 
 from ..errors import VocabularyError
 from ..types import Bytes, Float32
+from .tree import Tree
 
 SIGNATURE_BITS = 64
-KINDS = (("uint8", "int8", "int16"), ("float32",) * 3)  # of centroids, projection and medians
+ALWAYS = ("centroids", "projection", "medians")
+KINDS = (("uint8", "int8", "int16"), ("float32",) * 3)  # of these
+REDUCED_KINDS = (("float32", "int8", "int16"), ("float32",) * 3)
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """K visual words over d-dimensional descriptors.
+    """K visual words over d-dimensional descriptors, found among all of them or by a tree.
 
-    For byte descriptors (SIFT kinds) all three arrays hold integers, so words and signatures are exact on any machine.
+    Words may lie in a space of fewer dimensions, p, and may belong to several vocabularies of equal size, one after the
+    other; otherwise p = d and there is one.
+    For byte descriptors (SIFT kinds) the arrays hold integers, so words and signatures are exact on any machine. With a
+    reduction that is true of signatures alone.
     """
 
-    centroids: Bytes | Float32  # (K, d), same type as the descriptors
+    centroids: Bytes | Float32  # (K, p), same type as the descriptors unless they are reduced
     projection: npt.NDArray[Any]  # (64, d) int8, or float32 for float descriptors
     medians: npt.NDArray[Any]  # (K, 64) int16 or float32: bit b is set where projection_b · x > median_b of the word
     description: dict[str, Any]  # how it was trained: options, counts, source
+    tree: Tree | None = None  # above the words
+    # (p, d): descriptor x is compared as reduction · x. PCA's mean is left out, for it does not change distances.
+    reduction: Float32 | None = None
+    vocabularies: int = 1
 
     @property
     def words(self) -> int:
+        """Of all vocabularies."""
         return len(self.centroids)
 
     @property
     def dimension(self) -> int:
-        return int(self.centroids.shape[1])
+        """Of descriptors."""
+        return int(self.projection.shape[1])
+
+    @property
+    def kind(self) -> np.dtype[Any]:
+        """Of descriptors."""
+        return np.dtype(np.uint8 if self.projection.dtype == np.int8 else np.float32)
 
     @cached_property
     def fingerprint(self) -> str:
         """Equal content, equal fingerprint; the description does not count."""
         digest = hashlib.blake2b(digest_size=16)
-        for array in (self.centroids, self.projection, self.medians):
-            digest.update(f"{array.dtype.str}{array.shape}".encode())
+        for name, array in self._arrays().items():
+            digest.update(f"{'' if name in ALWAYS else name}{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
     def to_bytes(self) -> bytes:
         buffer = io.BytesIO()
         text = np.frombuffer(json.dumps(self.description, sort_keys=True).encode(), dtype=np.uint8)
-        np.savez(buffer, centroids=self.centroids, projection=self.projection, medians=self.medians, description=text)
+        np.savez(buffer, **self._arrays(), description=text)
         return buffer.getvalue()
+
+    def _arrays(self) -> dict[str, Any]:
+        """Those that are stored, besides the description."""
+        arrays = {name: getattr(self, name) for name in ALWAYS}
+        if self.tree is not None:
+            arrays |= {"inner": self.tree.inner, "first": self.tree.first}
+        if self.reduction is not None:
+            arrays["reduction"] = self.reduction
+        if self.vocabularies > 1:
+            arrays["vocabularies"] = np.array(self.vocabularies)
+        return arrays
 
     @classmethod
     def from_bytes(cls, data: bytes, *, name: str) -> Vocabulary:
@@ -65,6 +94,9 @@ class Vocabulary:
                     projection=arrays["projection"],
                     medians=arrays["medians"],
                     description=json.loads(arrays["description"].tobytes()),
+                    tree=Tree(arrays["inner"], arrays["first"]) if {"inner", "first"} & set(arrays) else None,
+                    reduction=arrays.get("reduction"),
+                    vocabularies=operator.index(arrays.get("vocabularies", 1)),
                 )
         except Exception as error:  # damaged archives make zipfile, zlib and numpy raise errors of all kinds
             raise VocabularyError(
@@ -75,12 +107,21 @@ class Vocabulary:
         return vocabulary
 
     def _fits_together(self) -> bool:
-        kinds = tuple(array.dtype.name for array in (self.centroids, self.projection, self.medians))
-        if kinds not in KINDS or self.centroids.ndim != 2 or 0 in self.centroids.shape:
+        kinds = tuple(getattr(self, name).dtype.name for name in ALWAYS)
+        if kinds not in (KINDS if self.reduction is None else REDUCED_KINDS):
             return False
-        k, d = self.centroids.shape
-        shapes = self.projection.shape, self.medians.shape
-        return shapes == ((SIGNATURE_BITS, d), (k, SIGNATURE_BITS)) and isinstance(self.description, dict)
+        if self.centroids.ndim != 2 or self.projection.ndim != 2 or 0 in self.centroids.shape:
+            return False
+        (k, p), d = self.centroids.shape, self.dimension
+        if self.projection.shape != (SIGNATURE_BITS, d) or self.medians.shape != (k, SIGNATURE_BITS):
+            return False
+        return (
+            isinstance(self.description, dict)
+            and (p == d if self.reduction is None else _reduces(self.reduction, p, d))
+            and (self.tree is None or (self.tree.fits(self.centroids) and self.vocabularies == 1))
+            and self.vocabularies >= 1
+            and k % self.vocabularies == 0
+        )
 
     def save(self, path: Path) -> None:
         """Write the file, or leave what was there: never half of it."""
@@ -103,3 +144,7 @@ class Vocabulary:
         """The vocabulary shipped with the package."""
         data = resources.files("resight.vocabulary").joinpath("ready", "vocabulary.npz").read_bytes()
         return cls.from_bytes(data, name="the ready vocabulary")
+
+
+def _reduces(reduction: Float32, p: int, d: int) -> bool:
+    return reduction.dtype == np.float32 and reduction.shape == (p, d) and p <= d

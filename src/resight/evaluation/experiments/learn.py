@@ -66,8 +66,9 @@ class Learner:
 
 def _learn(file: Path, name: str, one: Learnt, found: list[Extracted]) -> None:
     sets = (read(e.file).descriptors for e in found if e.file)
-    descriptors = sample(sets, size=one.options.sample, seed=one.options.seed)
+    options = one.options
+    descriptors = sample(sets, size=options.vocabularies * options.sample, seed=options.seed)
     source = f"{name} ({len(found)} pictures)"
-    vocabulary = train(descriptors, options=one.options, source=source, features=one.features)
+    vocabulary = train(descriptors, options=options, source=source, features=one.features)
     file.parent.mkdir(parents=True, exist_ok=True)
     vocabulary.save(file)
