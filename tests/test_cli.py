@@ -222,6 +222,52 @@ def test_train_makes_a_vocabulary_for_a_new_index(pictures: Path, tmp_path: Path
     run("train", pictures, "--words", 900000, "--out", tmp_path / "big.npz", "--processes", 1, code=2)
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (("branching=4",), 64),
+        (("pca=12",), 64),
+        (("branching=4", "pca=12"), 64),
+        (("vocabularies=3", "sample=600"), 3 * 64),
+    ],
+)
+def test_train_other_kinds_of_vocabularies(
+    pictures: Path, tmp_path: Path, settings: tuple[str, ...], words: int
+) -> None:
+    """A tree, reduced words, several vocabularies: an index made with them finds what is in it."""
+    chosen = [word for setting in settings for word in ("--set", f"vocabulary.{setting}")]
+    own, index = tmp_path / "own.npz", tmp_path / "i.resight"
+    facts = run_json("train", pictures, "--words", 64, "--out", own, "--processes", 1, *chosen)
+    assert facts["words"] == words
+    run("index", pictures, "--into", index, "--vocabulary", own, "--processes", 1)
+    assert run_json("info", index)["vocabulary"] == facts["fingerprint"]
+    for recipe in ("bow-l1", "bow-l2", "verified"):
+        for asked in (pictures / "3.png", pictures / "1.png"):
+            hits = run_json("search", index, asked, "--recipe", recipe)["results"][0]["hits"]
+            assert hits[0]["key"] == str(asked)
+    by_key = run_json("search", index, "--key", pictures / "2.png", "--recipe", "bow-l1")["results"][0]["hits"]
+    assert {hit["key"] for hit in by_key} == {str(pictures / f"{other}.png") for other in (0, 1, 3)}
+    assert run_json("check", index)["problems"] == []
+
+
+def test_train_says_what_does_not_go_together(pictures: Path, tmp_path: Path) -> None:
+    def refused(*settings: str, words: int = 60) -> str:
+        chosen = [word for setting in settings for word in ("--set", f"vocabulary.{setting}")]
+        return str(run_json("train", pictures, "--words", words, "--out", tmp_path / "v.npz", *chosen, code=2)["error"])
+
+    assert "not 60; the nearest is 64" in refused("branching=4")
+    assert "cannot be one of 2 vocabularies" in refused("branching=4", "vocabularies=2", words=64)
+    assert "cannot be reduced to 200" in refused("pca=200", "sample=100")
+
+
+def test_train_says_when_a_tree_has_fewer_words(pictures: Path, tmp_path: Path) -> None:
+    settings = ("--set", "vocabulary.branching=10", "--set", "vocabulary.sample=100", "--processes", 1)
+    words = ["train", pictures, "--words", 100, "--out", tmp_path / "v.npz", *settings]
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 0
+    assert "not 100 words: some nodes of the tree had fewer than 10 descriptors" in result.stderr
+
+
 def test_help_does_not_load_the_heavy_libraries() -> None:
     script = (
         "import sys; from typer.testing import CliRunner; from resight.cli import app\n"

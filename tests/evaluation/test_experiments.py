@@ -159,6 +159,33 @@ def test_samples_are_bounded() -> None:
     assert Learnt(words=20_000, on="itself").options.sample == 400_000
 
 
+def test_vocabularies_of_other_kinds_are_learnt(data: Path, tmp_path: Path) -> None:
+    kinds = {
+        "tree": Learnt(words=16, on="distractors", branching=4),
+        "PCA": Learnt(words=16, on="distractors", pca=8),
+        "three": Learnt(words=16, on="distractors", vocabularies=3),
+    }
+    rows = tuple(Trial(label=label, recipe=RECIPES["bow-l1"], vocabulary=kind) for label, kind in kinds.items())
+    outcome = run(replace(TINY, rows=rows), data=data, cache=tmp_path / "cache")
+    assert all(figures["ukbench"]["ns"] > 3.0 for figures in outcome.figures.values())  # near copies; chance is 2
+    learnt = [Vocabulary.load(path) for path in (tmp_path / "cache" / "vocabularies").iterdir()]
+    assert {(v.words, v.tree is None, v.reduction is None) for v in learnt} == {
+        (16, False, True),
+        (16, True, False),
+        (48, True, True),
+    }
+    assert len(list((tmp_path / "cache" / "indexes").glob("*.resight"))) == 3
+
+
+def test_variants_differ_as_their_labels_say() -> None:
+    rows = {row.label: row for row in EXPERIMENTS["cdm-variants"].rows}
+    tree, reduced = rows["hierarchical, 10000 words, CDM"], rows["PCA, no CDM"]
+    assert (tree.vocabulary.words, tree.vocabulary.branching) == (10_000, 10)
+    assert [(p.place, p.value, p.note) for p in tree.published] == [("table III #1", 3.41, "")]
+    assert reduced.vocabulary == replace(rows["L1, no CDM"].vocabulary, pca=36)
+    assert [(p.place, p.value, p.note) for p in reduced.published] == [("table III #3", 3.01, "30000 words")]
+
+
 def test_unknown_name_lists_the_known() -> None:
     with pytest.raises(UsageError, match=r"unknown experiment 'nrom'; known: .*norm.*descriptors"):
         named("nrom")

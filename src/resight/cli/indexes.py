@@ -280,6 +280,11 @@ def train(
             f"{printable(str(out))}: {vocabulary.words} words from {len(rows)} descriptors "
             f"of {total - len(skipped)} pictures"
         )
+    if vocabulary.words < wanted:
+        typer.echo(
+            f"not {wanted} words: some nodes of the tree had fewer than {options.branching} descriptors to split",
+            err=True,
+        )
     for reason in skipped[:NAMES_SHOWN]:
         typer.echo(f"skipped {printable(reason)}", err=True)
     return 1 if skipped else 0

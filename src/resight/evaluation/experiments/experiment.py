@@ -39,10 +39,19 @@ class Learnt:
     words: int
     on: Literal["distractors", "itself", "ready"]  # an independent set, the pictures that are searched, or READY
     features: FeatureOptions = field(default_factory=FeatureOptions)  # of the training pictures
+    branching: int = 0  # this and what follows as in ``VocabularyOptions``
+    pca: int = 0
+    vocabularies: int = 1
 
     @property
     def options(self) -> VocabularyOptions:
-        return VocabularyOptions(words=self.words, sample=min(SAMPLED_PER_WORD * self.words, MOST_SAMPLED))
+        return VocabularyOptions(
+            words=self.words,
+            sample=min(SAMPLED_PER_WORD * self.words, MOST_SAMPLED),
+            branching=self.branching,
+            pca=self.pca,
+            vocabularies=self.vocabularies,
+        )
 
 
 READY = Learnt(words=16_384, on="ready")  # the vocabulary in the wheel: nothing is to be learnt
