@@ -26,7 +26,7 @@ ORDER = [
         "postings",
         "scoring",
     ),
-    *("context", "rerank", "recipes", "store", "search", "warm", "analyse", "engine", "draw", "index"),
+    *("context", "clusters", "rerank", "recipes", "store", "search", "warm", "analyse", "engine", "draw", "index"),
     *("evaluation", "interop", "server", "demo", "cli"),
 ]
 # Library → the modules that may import it.

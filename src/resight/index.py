@@ -20,7 +20,7 @@ from .context import METHODS, Reference, context_name
 from .engine import run
 from .errors import StoreError, UsageError, VocabularyError
 from .features import extract, insist_on_known
-from .options import FeatureOptions, ImageOptions, IndexingOptions, StoreOptions, from_dict, to_dict
+from .options import ClusterOptions, FeatureOptions, ImageOptions, IndexingOptions, StoreOptions, from_dict, to_dict
 from .recipes import DEFAULT, RECIPES, Recipe
 from .recipes import recipe as named_recipe
 from .search import Question, question, search, stored_question
@@ -48,6 +48,7 @@ class IndexInfo:
     vocabulary: str  # fingerprint
     settings: dict[str, Any]
     contexts: list[str]  # recipes that context terms were learnt for
+    clusters: int  # that pictures are put into
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -137,6 +138,12 @@ class Index:
         return from_dict(IndexingOptions, self._snapshot.manifest.settings.get("indexing", {}))
 
     @property
+    def clusters(self) -> ClusterOptions:
+        """How pictures were put into clusters; ``count`` is 0 if they were not."""
+        clusters = self._snapshot.clusters
+        return clusters.options if clusters else ClusterOptions()
+
+    @property
     def vocabulary(self) -> Vocabulary:
         return self._snapshot.vocabulary
 
@@ -169,6 +176,7 @@ class Index:
             vocabulary=manifest.vocabulary_fingerprint,
             settings=manifest.settings,
             contexts=[known.get(name, f"own recipe, {name}") for name in manifest.contexts],
+            clusters=self.clusters.count,
         )
 
     # Changing it
@@ -241,6 +249,16 @@ class Index:
         known = self._writing().forget_context(name)
         self.refresh()
         return known
+
+    def cluster(self, options: ClusterOptions) -> None:
+        """Commit, then put all pictures into clusters, so that ``recipe.clusters.probe`` of them can be searched alone.
+
+        Learnt from a sample of the pictures; those added later go into the nearest cluster. All of the index is
+        rewritten. With a count of 0 there are none afterwards. Nothing else changes: a search that visits all clusters
+        finds what it found before.
+        """
+        self._writing().cluster(options)
+        self.refresh()
 
     def refresh(self) -> None:
         """Let searches see the newest commit, whoever made it. Those under way finish on the one they began with."""

@@ -185,6 +185,26 @@ class ContextOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClusterOptions(Options):
+    """Pictures → clusters, of which a query visits the nearest (two-level inverted file, CDM-07 §4)."""
+
+    stage: ClassVar[str] = "clusters"
+
+    # How many the pictures of an index are put into; 0: none.
+    count: int = option(0, least=0, most=100_000)
+    # How many a query looks into; 0: all, whatever there is.
+    probe: int = option(0, least=0)
+    # What stands for a cluster: k-means: a mean; k-medoids (needs resight[medoids]) and random: a picture.
+    kind: str = option("k-means", among=("k-means", "k-medoids", "random"))
+    # Principal axes along which pictures are compared with what stands for a cluster.
+    dimensions: int = option(64, least=1, most=1024)
+    # Pictures that clusters are learnt from, drawn at random where there are more.
+    sample: int = option(10_000, least=1)
+    # Seed of that draw, and of what is learnt.
+    seed: int = option(1, least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class VerifyOptions(Options):
     """Shortlist → geometrically verified list."""
 

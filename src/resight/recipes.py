@@ -10,6 +10,7 @@ from typing import Any
 from .errors import OptionError
 from .options import (
     AssignOptions,
+    ClusterOptions,
     ContextOptions,
     ExpandOptions,
     FeatureOptions,
@@ -31,6 +32,7 @@ class Recipe:
     assign: AssignOptions = field(default_factory=AssignOptions)
     scoring: ScoringOptions = field(default_factory=ScoringOptions)
     context: ContextOptions = field(default_factory=ContextOptions)
+    clusters: ClusterOptions = field(default_factory=ClusterOptions)
     verify: VerifyOptions = field(default_factory=VerifyOptions)
     expand: ExpandOptions = field(default_factory=ExpandOptions)
 
@@ -43,6 +45,7 @@ STAGES: dict[str, type[Options]] = {
         AssignOptions,
         ScoringOptions,
         ContextOptions,
+        ClusterOptions,
         VerifyOptions,
         ExpandOptions,
     )

@@ -21,7 +21,7 @@ def warm() -> None:
     query = Query(words, np.zeros(1, GEOMETRY))
     for measure in MEASURES.values():
         for weak_geometry in (False, True):
-            measure(query, [part], ScoringOptions(weak_geometry=weak_geometry, inter=True))
+            measure(query, [part], ScoringOptions(weak_geometry=weak_geometry, inter=True), None)
     distinct(words.word, words.signature, 0)
     of_picture(lists, 0, 0)
     nothing = np.zeros((1, 1), np.float32)

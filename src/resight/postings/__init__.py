@@ -1,7 +1,7 @@
 """Words → inverted lists."""
 
 from .geometry import GEOMETRY, SCALE_STEPS_PER_OCTAVE, decode, encode
-from .lists import Forward, Lists, build, forward, frozen, of_picture
+from .lists import Forward, Lists, build, cells, forward, frozen, of_picture
 from .statistics import count
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Forward",
     "Lists",
     "build",
+    "cells",
     "count",
     "decode",
     "encode",

@@ -128,3 +128,20 @@ def _turn_round(
             word[place[i]], posting[place[i]] = w, cursor[w]
             place[i] += 1
             cursor[w] += 1
+
+
+def cells(lists: Lists, bounds: Int64) -> UInt32:
+    """(K, clusters + 1): where in its list, from its beginning, each cluster's pictures bounds[c] … begin."""
+    found = np.zeros((lists.words, len(bounds)), np.uint32)
+    _find_cells(lists.offsets, lists.image, bounds, found)
+    return found
+
+
+@kernel
+def _find_cells(offsets: Int64, image: UInt32, bounds: Int64, found: UInt32) -> None:
+    for w in range(len(offsets) - 1):
+        p = offsets[w]
+        for c in range(len(bounds)):
+            while p < offsets[w + 1] and image[p] < bounds[c]:
+                p += 1
+            found[w, c] = p - offsets[w]

@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 
 from ..errors import OptionError
 from ..options import ScoringOptions
-from ..types import Float32, Words
+from ..types import Float32, Int64, Words
 from .hamming import distinct, hamming_score, matches
 from .histogram import cosine, idf_weights, l1, l2
 from .part import Part, Query
 from .top import best
 
-Measure = Callable[[Query, Sequence[Part], ScoringOptions], list[Float32]]
+Measure = Callable[[Query, Sequence[Part], ScoringOptions, Int64 | None], list[Float32]]
 
 
-def _each(measure: Callable[[Words, Part], Float32]) -> Measure:
+def _each(measure: Callable[[Words, Part, Int64 | None], Float32]) -> Measure:
     """A measure that looks at one part at a time, at words alone, and has no options."""
-    return lambda query, parts, options: [measure(query.words, part) for part in parts]
+    return lambda query, parts, options, clusters: [measure(query.words, part, clusters) for part in parts]
 
 
 MEASURES: dict[str, Measure] = {
@@ -28,13 +28,16 @@ MEASURES: dict[str, Measure] = {
 }
 
 
-def score(query: Query, parts: Sequence[Part], *, options: ScoringOptions) -> list[Float32]:
-    """For each part one score per picture; 0 means nothing in common, or removed."""
+def score(
+    query: Query, parts: Sequence[Part], *, options: ScoringOptions, clusters: Int64 | None = None
+) -> list[Float32]:
+    """For each part one score per picture; 0 means nothing in common, removed, or not in one of the clusters."""
     try:
         measure = MEASURES[options.measure]
     except KeyError:
         raise OptionError(f"unknown measure {options.measure!r}; known: {', '.join(sorted(MEASURES))}") from None
-    return [scores * part.alive for scores, part in zip(measure(query, parts, options), parts, strict=True)]
+    scored = measure(query, parts, options, clusters)
+    return [scores * part.seen(clusters) for scores, part in zip(scored, parts, strict=True)]
 
 
 __all__ = ["MEASURES", "Part", "Query", "best", "distinct", "idf_weights", "matches", "score"]

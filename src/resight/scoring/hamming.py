@@ -31,22 +31,29 @@ def size_weights(options: ScoringOptions) -> Float32:
     return np.exp2(options.size_power * octaves).astype(np.float32)
 
 
-def hamming_score(query: Query, parts: Sequence[Part], options: ScoringOptions) -> list[Float32]:
+def hamming_score(
+    query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None
+) -> list[Float32]:
     """Σ over matches of their weights, divided by the L2 norm of the picture's word counts (BURST-09 eq. 1–6)."""
     order = np.argsort(query.words.word, kind="stable")
     word, signature = query.words.word[order], query.words.signature[order]
     codes = query.geometry[query.words.feature[order]]
     angle, scale = (np.ascontiguousarray(codes[name]) for name in ("angle", "scale"))
+    size = size_weights(options)[scale]
+    # Where a match's weight depends on all that its row matches, rows must not be cut up by cluster.
+    cut = None if options.inter else clusters
     rule = voting.Rule(match_weights(options), options.threshold, options.closest_only, voting.INTRA[options.intra])
     columns = ("image", "signature", "geometry") if options.weak_geometry else ("image", "signature")
     votes, pieces = [], []
     for part in parts:
-        lists = part.read(word, *columns)
-        rows = voting.Rows(word, signature, part.idf[word] ** 2 * size_weights(options)[scale], angle, scale)
+        row, place, lists = part.find(word, cut, *columns)
+        weight = part.idf[word] ** 2 * size
+        rows = voting.Rows(place, signature[row], weight[row], angle[row], scale[row])
+        alive = part.seen(clusters)
         bins = voting.TURNS + voting.SIZES if options.weak_geometry else 1
         votes.append(np.zeros((part.pictures, bins), np.float32))
         for begin, end in _cut(part.pictures):
-            listed = voting.Listed(lists.offsets, lists.image, lists.signature, lists.geometry, part.alive, begin, end)
+            listed = voting.Listed(lists.offsets, lists.image, lists.signature, lists.geometry, alive, begin, end)
             pieces.append((rows, listed, rule, votes[-1]))
     # A match's weight depends on what its row matches in all parts.
     totals = _totals([piece[:3] for piece in pieces], len(word)) if options.inter else np.zeros(0)
@@ -91,20 +98,21 @@ def _agreeing(bins: Float32) -> Float32:
     return scores
 
 
-def matches(query: Words, part: Part, slot_of: Int32, options: ScoringOptions) -> Int64:
+def matches(query: Words, part: Part, slot_of: Int32, options: ScoringOptions, clusters: Int64 | None = None) -> Int64:
     """(m, 4) rows (slot, query row, posting, bits apart): each feature's closest match in each picture with a slot ≥ 0.
 
     Keeping the closest alone (multiple match removal, BURST-09) also bounds memory: a checkerboard matches itself in
-    millions of ways.
+    millions of ways. All such pictures must be in the clusters.
     """
-    lists = part.read(query.word, "image", "signature")
+    row, place, lists = part.find(query.word, clusters, "image", "signature")
+    feature, signature = query.feature[row], query.signature[row]
     slots = int(slot_of.max(initial=-1)) + 1
     found = np.zeros((ROOM * slots, 4), np.int64)
     while True:
         count = kernels.collect_hamming(
-            query.feature,
-            query.word,
-            query.signature,
+            feature,
+            place,
+            signature,
             lists.offsets,
             lists.image,
             lists.signature,
@@ -114,7 +122,9 @@ def matches(query: Words, part: Part, slot_of: Int32, options: ScoringOptions) -
             found,
         )
         if count <= len(found):
-            return found[:count]
+            found = found[:count]
+            found[:, 1] = np.arange(len(query))[row][found[:, 1]]
+            return found
         found = np.zeros((count, 4), np.int64)
 
 

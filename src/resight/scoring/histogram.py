@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..types import Float32, Int32, Words
+from ..types import Float32, Int32, Int64, Words
 from . import kernels
 from .part import Part
 
@@ -15,28 +15,29 @@ def idf_weights(df: npt.NDArray[np.int64], pictures: int) -> Float32:
     return np.log((pictures + 1) / np.maximum(df, 1)).astype(np.float32)
 
 
-def l1(query: Words, part: Part) -> Float32:
+def l1(query: Words, part: Part, clusters: Int64 | None) -> Float32:
     """Σ min(q_i, d_i) of the unit-L1 tf-idf vectors = 1 − ‖q − d‖₁ / 2."""
     word, value = _weighted(query, part)
     value /= max(float(value.sum()), 1e-30)
-    lists, scores = part.read(word, "image"), np.zeros(part.pictures, np.float32)
-    idf = part.idf[word]
-    kernels.scan_minimum(word, value, idf, part.inverse_weighted_l1, lists.offsets, lists.image, scores)
+    scores = np.zeros(part.pictures, np.float32)
+    row, place, lists = part.find(word, clusters, "image")
+    norm, idf = part.inverse_weighted_l1, part.idf[word]
+    kernels.scan_minimum(place, value[row], idf[row], norm, lists.offsets, lists.image, scores)
     return scores
 
 
-def l2(query: Words, part: Part) -> Float32:
+def l2(query: Words, part: Part, clusters: Int64 | None) -> Float32:
     """Σ q_i d_i of the unit-L2 tf-idf vectors = 1 − ‖q − d‖₂² / 2."""
     word, value = _weighted(query, part)
     value *= part.idf[word] / max(float(np.linalg.norm(value)), 1e-30)
-    return _product(word, value, part, part.inverse_weighted_l2)
+    return _product(word, value, part, part.inverse_weighted_l2, clusters)
 
 
-def cosine(query: Words, part: Part) -> Float32:
+def cosine(query: Words, part: Part, clusters: Int64 | None) -> Float32:
     """Σ idf_i² q_i d_i / (‖q‖ ‖d‖) with plain counts and their L2 norms (LEARN-14 eq. 1)."""
     word, counts = np.unique(query.word, return_counts=True)
     value = (counts / max(float(np.linalg.norm(counts)), 1e-30) * part.idf[word] ** 2).astype(np.float32)
-    return _product(word, value, part, part.inverse_norm)
+    return _product(word, value, part, part.inverse_norm, clusters)
 
 
 def _weighted(query: Words, part: Part) -> tuple[Int32, Float32]:
@@ -45,7 +46,8 @@ def _weighted(query: Words, part: Part) -> tuple[Int32, Float32]:
     return word, counts.astype(np.float32) * part.idf[word]
 
 
-def _product(word: Int32, value: Float32, part: Part, inverse_norm: Float32) -> Float32:
-    lists, scores = part.read(word, "image"), np.zeros(part.pictures, np.float32)
-    kernels.scan_product(word, value, lists.offsets, lists.image, scores)
+def _product(word: Int32, value: Float32, part: Part, inverse_norm: Float32, clusters: Int64 | None) -> Float32:
+    scores = np.zeros(part.pictures, np.float32)
+    row, place, lists = part.find(word, clusters, "image")
+    kernels.scan_product(place, value[row], lists.offsets, lists.image, scores)
     return scores * inverse_norm

@@ -87,6 +87,20 @@ def mark_distinct(order: Int64, word: Int32, signature: UInt64, bits: int, marke
 
 
 @kernel
+def find_cells(word: Int32, clusters: Int64, offsets: Int64, cells: UInt32, row: Int64, ends: Int64) -> int:
+    """Write which rows have postings in which of the clusters, and from where to where; how many such cells."""
+    found = 0
+    for i in range(len(word)):
+        start = offsets[word[i]]
+        for cluster in clusters:
+            first, last = cells[word[i], cluster], cells[word[i], cluster + 1]
+            if first < last:
+                row[found], ends[found, 0], ends[found, 1] = i, start + first, start + last
+                found += 1
+    return found
+
+
+@kernel
 def scan_product(word: Int32, value: Float32, offsets: Int64, list_image: UInt32, scores: Float32) -> None:
     """scores[image] += value for every posting: Σ value · tf without looking at counts."""
     for row in range(len(word)):

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ..postings import Lists, count
-from ..types import Float32, Int32, Int64, Words
+from ..postings import Lists, cells, count
+from ..types import Float32, Int32, Int64, UInt32, Words
 from . import kernels
 
 
 class ReadLists(Protocol):
     def __call__(self, words: Int32 | None, *columns: str) -> Lists:
         """The lists, once those of the given words (None: all) are known to be undamaged in these columns."""
+
+
+class ReadCells(Protocol):
+    def __call__(self, words: Int32) -> UInt32:
+        """(K, clusters + 1): where in each list the pictures of each cluster begin, known to be right for the words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +40,49 @@ class Part:
     squared: Int64  # (n,) Σ tf² of each picture
     alive: npt.NDArray[np.bool_]  # (n,) False for removed pictures: they neither score nor count
     idf: Float32  # (K,) of the whole collection, not of this part alone
+    bounds: Int64 | None = None  # (clusters + 1,) pictures bounds[c] … bounds[c + 1] are those of cluster c
+    cells: ReadCells | None = None  # only where lists are long enough to be worth it
 
     @classmethod
-    def of(cls, lists: Lists, *, pictures: int, idf: Float32) -> Part:
-        """Lists in memory, of pictures that are all alive."""
+    def of(cls, lists: Lists, *, pictures: int, idf: Float32, bounds: Int64 | None = None) -> Part:
+        """Lists in memory, of pictures that are all alive, and in the order of clusters if their bounds are given."""
         alive = np.ones(pictures, np.bool_)
         _, _, _, squared = count(lists, alive)
-        return cls(read=lambda words, *columns: lists, squared=squared, alive=alive, idf=idf)
+        places = None if bounds is None else cells(lists, bounds)
+        read = None if places is None else lambda words: places
+        return cls(lambda words, *columns: lists, squared, alive, idf, bounds, read)
 
     @property
     def pictures(self) -> int:
         return len(self.squared)
+
+    def find(self, word: Int32, clusters: Int64 | None, *columns: str) -> tuple[Int64 | slice, Int32, Lists]:
+        """Where the words are found in these clusters (None: in all): rows of ``word``, places, lists.
+
+        Row row[i] is to look at the postings from offsets[place[i]] to offsets[place[i] + 1] of the lists. There may be
+        more of other clusters among them, whose pictures are not ``seen``.
+        """
+        lists = self.read(word, *columns)
+        if clusters is None or self.cells is None:
+            return slice(None), word, lists
+        room = len(word) * len(clusters)
+        row, ends = np.empty(room, np.int64), np.empty((room, 2), np.int64)
+        found = kernels.find_cells(word, clusters, lists.offsets, self.cells(word), row, ends)
+        offsets = ends[:found].reshape(-1)
+        offsets.setflags(write=False)  # as those of stored lists are
+        return row[:found], np.arange(0, 2 * found, 2, dtype=np.int32), replace(lists, offsets=offsets)
+
+    def seen(self, clusters: Int64 | None) -> npt.NDArray[np.bool_]:
+        """Which pictures are alive, and in one of these clusters (None: in any)."""
+        if clusters is None or self.bounds is None:
+            return self.alive
+        chosen = np.zeros(len(self.bounds) - 1, np.bool_)
+        chosen[clusters] = True
+        return self.alive & np.repeat(chosen, np.diff(self.bounds))
+
+    def clusters_of(self, pictures: Int64) -> Int64 | None:
+        """The clusters that these pictures are in; None where there are no clusters."""
+        return None if self.bounds is None else np.unique(np.searchsorted(self.bounds, pictures, side="right") - 1)
 
     @cached_property
     def inverse_norm(self) -> Float32:

@@ -37,7 +37,7 @@ SIZE_PRIOR = (1 - 0.025 * np.abs(np.arange(SIZES) - SIZES // 2)).astype(np.float
 
 
 class Rows(NamedTuple):
-    """A query's rows, sorted by word."""
+    """A query's rows, sorted by word: row r looks at the postings from offsets[word[r]] to offsets[word[r] + 1]."""
 
     word: Int32
     signature: UInt64

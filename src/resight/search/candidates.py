@@ -81,7 +81,7 @@ class Opinion:
 
 def opinion(snapshot: Snapshot, asked: Question, recipe: Recipe) -> Opinion:
     parts, scoring = snapshot.parts, recipe.scoring
-    scores = score(asked.query, parts, options=scoring)
+    scores = score(asked.query, parts, options=scoring, clusters=snapshot.visit(asked.words, recipe.clusters.probe))
     if recipe.context.method != "none":
         terms = snapshot.terms(scoring, recipe.context)
         scores = [contextual(scoring.measure, s, t) for s, t in zip(scores, terms, strict=True)]
@@ -136,7 +136,8 @@ def _verify_part(
     segment, features = snapshot.segments[part], asked.features
     slot_of = np.full(segment.record.pictures, -1, np.int32)
     slot_of[[c.row.ordinal for c in candidates]] = np.arange(len(candidates))
-    found = matches(asked.words, snapshot.parts[part], slot_of, recipe.scoring)
+    clusters = snapshot.parts[part].clusters_of(np.array([c.row.ordinal for c in candidates]))
+    found = matches(asked.words, snapshot.parts[part], slot_of, recipe.scoring, clusters)
     found = found[one_to_one(found[:, 2], found[:, 3])]
     found = found[np.argsort(found[:, 0], kind="stable")]
     sizes = np.array([(c.row.width, c.row.height) for c in candidates])

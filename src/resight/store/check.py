@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import IndexDamagedError, VocabularyError
-from ..postings import count
+from ..postings import cells, count
 from . import lock
 from . import manifest as manifests
 from .manifest import Manifest, SegmentRecord
-from .segment import FOLDER, Segment, read_whole
+from .segment import CELLS, FOLDER, Segment, read_whole
 from .snapshot import read_vocabulary
 
 
@@ -51,7 +51,7 @@ def _check(folder: Path, manifest: Manifest) -> CheckReport:
             continue
         with closing(segment):
             problems += _segment_problems(segment, record, keys)
-    problems += _context_problems(folder, manifest)
+    problems += _learnt_problems(folder, manifest)
     problems += _unknown_files(folder, manifest)
     return CheckReport(manifest.pictures, manifest.features, index_size(manifest), tuple(problems))
 
@@ -59,8 +59,8 @@ def _check(folder: Path, manifest: Manifest) -> CheckReport:
 def index_size(manifest: Manifest) -> int:
     """Bytes of all files the manifest names."""
     terms = sum(file.size for record in manifest.segments for file in record.terms.values())
-    contexts = terms + sum(file.size for file in manifest.contexts.values())
-    return segments_size(manifest) + manifest.vocabulary.size + contexts
+    learnt = terms + sum(file.size for file in manifest.learnt)
+    return segments_size(manifest) + manifest.vocabulary.size + learnt
 
 
 def segments_size(manifest: Manifest) -> int:
@@ -81,12 +81,13 @@ def _vocabulary_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
         yield f"the vocabulary is {vocabulary.fingerprint}, the index was made with {manifest.vocabulary_fingerprint}"
 
 
-def _context_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
-    for name, file in manifest.contexts.items():
+def _learnt_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
+    for file in manifest.learnt:
         try:
             read_whole(folder / file.name, file)
         except IndexDamagedError as error:
             yield str(error)
+    for name in manifest.contexts:
         for record in manifest.segments:
             if name not in record.terms:
                 yield f"segment {record.name} has no terms of context {name}"
@@ -125,6 +126,10 @@ def _count_problems(segment: Segment, record: SegmentRecord, keys: set[bytes]) -
         yield "feature counts of pictures differ from the lists"
     if record.dead_pictures != int((~segment.alive).sum()) or record.dead_features != int(dead_length.sum()):
         yield "the count of removed pictures is wrong"
+    if segment.bounds is not None and segment.has_cells:
+        stored, _ = segment.files[CELLS].array("<u4")
+        if not np.array_equal(stored, cells(lists, segment.bounds).reshape(-1)):
+            yield "the places of clusters differ from the lists"
     living = {row.values()[1] for row in rows if segment.alive[row.ordinal]}
     if living & keys:
         yield f"{len(living & keys)} keys are alive in another segment too"
@@ -137,6 +142,6 @@ def _unknown_files(folder: Path, manifest: Manifest) -> Iterator[str]:
     """Leftovers of a crash are harmless and swept by the next writer; anything else should not be here."""
     known = {manifests.NAME, f"{manifests.NAME}.new", manifest.vocabulary.name, lock.NAME, FOLDER}
     for path in sorted(folder.iterdir()):
-        ours = path.name in known or path.match("context-*.npz")
+        ours = path.name in known or path.match("context-*.npz") or path.match("clusters-*.npz")
         if not ours and not path.name.startswith("."):  # a file manager's .DS_Store does no harm
             yield f"{path} does not belong to the index; move it away"

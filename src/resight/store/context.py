@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..context import Reference
 from ..options import ContextOptions, ScoringOptions
 from ..postings import build
 from ..scoring import Part, Query
-from ..types import Float32
+from ..types import Float32, Words
 from .segment import Segment
 from .snapshot import Snapshot
 
@@ -19,25 +21,18 @@ def learn(
     snapshot: Snapshot, scoring: ScoringOptions, context: ContextOptions, done: Callable[[int], None]
 ) -> tuple[Reference, list[Float32]]:
     """The reference set, and the terms of each segment's pictures (1 for removed ones). ``done`` hears of progress."""
-    chosen = _references(snapshot, context)
-    pictures = {}
-    for number, segment in enumerate(snapshot.segments):
-        for begin, block in segment.blocks():
-            for ordinal, (words, codes) in enumerate(block, begin):
-                if (number, ordinal) in chosen:
-                    # Copied, since what a block yields keeps all of the block in memory.
-                    pictures[chosen[number, ordinal]] = words.rows(np.arange(len(words))), codes.copy()
-    order = sorted(pictures)  # so that terms do not depend on how pictures are spread over segments
+    pictures = drawn(snapshot, context.references, context.seed)
     idf = snapshot.parts[0].idf
-    part = Part.of(build([pictures[key] for key in order], words=len(idf)), pictures=len(order), idf=idf)
+    lists = build([picture for _, picture in pictures], words=len(idf))
+    part = Part.of(lists, pictures=len(pictures), idf=idf)
     reference = Reference.learn(part, scoring=scoring, context=context, done=done)
-    known = dict(zip(order, reference.terms.delta.tolist(), strict=True))
+    known = {place: float(d) for (place, _), d in zip(pictures, reference.terms.delta, strict=True)}
     terms = []
     for number, segment in enumerate(snapshot.segments):
         found, later = np.ones(segment.record.pictures, np.float32), set()
         for ordinal in np.flatnonzero(segment.alive).tolist():
-            if (number, ordinal) in chosen:
-                found[ordinal] = known[chosen[number, ordinal]]
+            if (number, ordinal) in known:
+                found[ordinal] = known[number, ordinal]
             else:
                 later.add(ordinal)
         if later:
@@ -56,13 +51,25 @@ def _measure(
         done(len(mine))
 
 
-def _references(snapshot: Snapshot, context: ContextOptions) -> dict[tuple[int, int], str]:
-    """(segment, ordinal) of the pictures that are drawn, with their keys: the same ones whatever the segments are."""
+Picture = tuple[Words, npt.NDArray[Any]]
+
+
+def drawn(snapshot: Snapshot, count: int, seed: int) -> list[tuple[tuple[int, int], Picture]]:
+    """Pictures drawn at random, with (segment, ordinal) of each: the same ones, in the same order, by key, however
+    pictures are spread over segments."""
     living = sorted(
         (row.key, number, row.ordinal)
         for number, segment in enumerate(snapshot.segments)
         for row in segment.table.all()
         if segment.alive[row.ordinal]
     )
-    drawn = np.random.default_rng(context.seed).permutation(len(living))[: context.references]
-    return {(number, ordinal): key for key, number, ordinal in (living[i] for i in drawn.tolist())}
+    chosen = np.random.default_rng(seed).permutation(len(living))[:count]
+    key_of = {(number, ordinal): key for key, number, ordinal in (living[i] for i in chosen.tolist())}
+    pictures: dict[str, tuple[tuple[int, int], Picture]] = {}
+    for number, segment in enumerate(snapshot.segments):
+        for begin, block in segment.blocks():
+            for ordinal, (words, codes) in enumerate(block, begin):
+                if key := key_of.get((number, ordinal)):
+                    # Copied, since what a block yields keeps all of the block in memory.
+                    pictures[key] = (number, ordinal), (words.rows(np.arange(len(words))), codes.copy())
+    return [pictures[key] for key in sorted(pictures)]

@@ -59,6 +59,7 @@ class Manifest:
     vocabulary_fingerprint: str
     segments: tuple[SegmentRecord, ...] = field(default=())
     contexts: dict[str, FileRecord] = field(default_factory=dict)  # reference sets, by fingerprint of their options
+    clusters: FileRecord | None = None  # what pictures are put into clusters by; all segments are ordered by cluster
 
     @property
     def pictures(self) -> int:
@@ -68,8 +69,13 @@ class Manifest:
     def features(self) -> int:
         return sum(s.features - s.dead_features for s in self.segments)
 
-    def next(self, segments: tuple[SegmentRecord, ...], contexts: dict[str, FileRecord]) -> Manifest:
-        return replace(self, commit=self.commit + 1, segments=segments, contexts=contexts)
+    @property
+    def learnt(self) -> list[FileRecord]:
+        """Files beside the segments that say what was learnt from all pictures."""
+        return [*self.contexts.values(), *([self.clusters] if self.clusters else [])]
+
+    def next(self, **changed: Any) -> Manifest:
+        return replace(self, commit=self.commit + 1, **changed)
 
 
 def write(folder: Path, manifest: Manifest, disk: Disk) -> None:
@@ -109,7 +115,7 @@ def read(folder: Path) -> Manifest:
 
 
 def _from_json(values: dict[str, Any]) -> Manifest:
-    """Format 1 had no context terms."""
+    """Format 1 had no context terms and no clusters."""
 
     def files(records: dict[str, Any]) -> dict[str, FileRecord]:
         return {name: FileRecord(**record) for name, record in records.items()}
@@ -125,8 +131,16 @@ def _from_json(values: dict[str, Any]) -> Manifest:
         )
         for s in values["segments"]
     )
-    vocabulary, contexts = FileRecord(**values["vocabulary"]), files(values.get("contexts", {}))
-    return Manifest(**{**values, "vocabulary": vocabulary, "segments": segments, "contexts": contexts})
+    clusters = values.get("clusters")
+    return Manifest(
+        **{
+            **values,
+            "vocabulary": FileRecord(**values["vocabulary"]),
+            "segments": segments,
+            "contexts": files(values.get("contexts", {})),
+            "clusters": FileRecord(**clusters) if clusters else None,
+        }
+    )
 
 
 __all__ = ["FORMAT", "NAME", "FileRecord", "Manifest", "SegmentRecord", "read", "write"]

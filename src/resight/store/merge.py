@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,43 +35,85 @@ def choose(segments: Sequence[Segment], *, factor: int) -> list[Segment]:
     return [s for s in segments if 2 * s.record.dead_pictures >= s.record.pictures]
 
 
-def merge(folder: Path, name: str, segments: Sequence[Segment], disk: Disk) -> SegmentRecord:
-    """Write the living pictures of these segments, in this order, as segment ``name``."""
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """Where the pictures of several segments go in one."""
+
+    new: list[Int64]  # for each segment: the new ordinal of each picture, −1 for the dead
+    bounds: Int64 | None  # where each cluster begins, if they are ordered by cluster
+
+    @property
+    def pictures(self) -> int:
+        return sum(int((new >= 0).sum()) for new in self.new)
+
+
+def number(segments: Sequence[Segment], clusters: Sequence[Int64] | None, count: int) -> Numbering:
+    """The living pictures of these segments, in this order; or by cluster, if those of each segment's are given."""
+    living = [segment.alive for segment in segments]
+    place = np.arange(sum(int(alive.sum()) for alive in living))
+    bounds = None
+    if clusters is not None:
+        cluster = np.concatenate([c[alive] for c, alive in zip(clusters, living, strict=True)])
+        place[np.argsort(cluster, kind="stable")] = np.arange(len(place))
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(cluster, minlength=count))]).astype(np.int64)
+    new, begin = [], 0
+    for alive in living:
+        new.append(np.full(len(alive), -1, np.int64))
+        new[-1][alive] = place[begin : begin + int(alive.sum())]
+        begin += int(alive.sum())
+    return Numbering(new, bounds)
+
+
+def clusters_of(segment: Segment) -> Int64:
+    """The cluster of each picture of a segment that is ordered by cluster."""
+    assert segment.bounds is not None
+    return np.repeat(np.arange(len(segment.bounds) - 1), np.diff(segment.bounds))
+
+
+def merge(folder: Path, name: str, segments: Sequence[Segment], numbering: Numbering, disk: Disk) -> SegmentRecord:
+    """Write the living pictures of these segments as segment ``name``."""
     temporary = start_folder(folder, name, disk)
-    renumberings, pictures = [], 0
-    for segment in segments:
-        renumbering = np.full(len(segment.alive), -1, np.int64)
-        living = int(segment.alive.sum())
-        renumbering[segment.alive] = np.arange(pictures, pictures + living)
-        renumberings.append(renumbering)
-        pictures += living
     sources = [segment.all_lists() for segment in segments]
     counts: Int64 = np.sum(
-        [_living_counts(s.offsets, s.image, r) for s, r in zip(sources, renumberings, strict=True)], axis=0
+        [_living_counts(s.offsets, s.image, r) for s, r in zip(sources, numbering.new, strict=True)], axis=0
     )
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     arrays = [disk.create_array(temporary / file, kind=kind, rows=int(offsets[-1])) for file, kind in LISTS.items()]
     target = Lists(offsets, *arrays)
     position = offsets[:-1].copy()
-    for source, renumbering in zip(sources, renumberings, strict=True):
+    for source, renumbering in zip(sources, numbering.new, strict=True):
         _copy(
             source.offsets, source.image, source.signature, _as_bytes(source.geometry), renumbering,
             position, target.image, target.signature, _as_bytes(target.geometry),
         )  # fmt: skip
+    if numbering.bounds is not None:
+        _sort(target.offsets, target.image, target.signature, _as_bytes(target.geometry))
     for array in arrays:
         if isinstance(array, np.memmap):
             array.flush()
-    return finish_folder(folder, name, target, pictures=pictures, rows=_rows(segments), disk=disk)
+    facts: dict[str, Any] = {"pictures": numbering.pictures, "rows": _rows(segments, numbering)}
+    return finish_folder(folder, name, target, **facts, bounds=numbering.bounds, disk=disk)
 
 
-def _rows(segments: Sequence[Segment]) -> Iterator[Row]:
-    living = (row for segment in segments for row in segment.table.all() if segment.alive[row.ordinal])
-    yield from (replace(row, ordinal=ordinal) for ordinal, row in enumerate(living))
+def _rows(segments: Sequence[Segment], numbering: Numbering) -> Iterator[Row]:
+    for segment, new in zip(segments, numbering.new, strict=True):
+        yield from (replace(row, ordinal=int(new[row.ordinal])) for row in segment.table.all() if new[row.ordinal] >= 0)
 
 
 def _as_bytes(records: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """(m, 6) bytes of (m,) geometry records: numba copies bytes faster than records."""
     return records.view(np.uint8).reshape(len(records), records.dtype.itemsize)
+
+
+@kernel
+def _sort(offsets: Int64, image: UInt32, signature: Any, geometry: Any) -> None:
+    """Order each list by picture; a picture's own postings stay as they are."""
+    for word in range(len(offsets) - 1):
+        first, last = offsets[word], offsets[word + 1]
+        order = first + np.argsort(image[first:last], kind="mergesort")
+        image[first:last] = image[order]
+        signature[first:last] = signature[order]
+        geometry[first:last] = geometry[order]
 
 
 @kernel

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..postings import GEOMETRY, Lists, build, count, forward, of_picture
+from ..postings import GEOMETRY, Lists, build, cells, count, forward, of_picture
 from ..types import Float32, Int32, Int64, UInt32, Words
 from . import table
 from .checked import CheckedFile, block_count, block_sums, damaged, map_bytes, unreadable
@@ -29,6 +29,8 @@ BLOCK = 2048  # pictures whose features are read back at a time
 LISTS: dict[str, npt.DTypeLike] = {"image.npy": "<u4", "signature.npy": "<u8", "geometry.npy": GEOMETRY}
 COUNTS: dict[str, npt.DTypeLike] = {"offsets.npy": "<i8", "df.npy": "<u4", "squared.npy": "<i8"}
 FILES = (*LISTS, *COUNTS, table.NAME)
+# Where pictures are ordered by cluster: the first picture of each, and where each list comes to it.
+BOUNDS, CELLS = "bounds.npy", "cells.npy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +47,20 @@ class Dead:
         return buffer.getvalue()
 
 
-def write(folder: Path, name: str, entries: Sequence[Entry], *, words: int, disk: Disk) -> SegmentRecord:
-    """Store these entries as segment ``name``: on disk, synced, under its final name; not yet in any manifest."""
+def write(
+    folder: Path, name: str, entries: Sequence[Entry], *, words: int, disk: Disk, bounds: Int64 | None = None
+) -> SegmentRecord:
+    """Store these entries as segment ``name``: on disk, synced, under its final name; not yet in any manifest.
+
+    bounds: where each cluster begins, if the entries come in the order of clusters.
+    """
     temporary = start_folder(folder, name, disk)
     lists = build([(e.words, e.geometry) for e in entries], words=words)
     arrays: tuple[npt.NDArray[Any], ...] = (lists.image, lists.signature, lists.geometry)
     for file, array in zip(LISTS, arrays, strict=True):
         disk.save_array(temporary / file, array)
     rows = (table.Row.of(ordinal, entry) for ordinal, entry in enumerate(entries))
-    return finish_folder(folder, name, lists, pictures=len(entries), rows=rows, disk=disk)
+    return finish_folder(folder, name, lists, pictures=len(entries), rows=rows, disk=disk, bounds=bounds)
 
 
 def start_folder(folder: Path, name: str, disk: Disk) -> Path:
@@ -64,7 +71,14 @@ def start_folder(folder: Path, name: str, disk: Disk) -> Path:
 
 
 def finish_folder(
-    folder: Path, name: str, lists: Lists, *, pictures: int, rows: Iterable[table.Row], disk: Disk
+    folder: Path,
+    name: str,
+    lists: Lists,
+    *,
+    pictures: int,
+    rows: Iterable[table.Row],
+    disk: Disk,
+    bounds: Int64 | None = None,
 ) -> SegmentRecord:
     """The lists are written: add counts, facts and checksums, make all of it durable, and give it its final name."""
     temporary = folder / FOLDER / f"{name}.new"
@@ -72,24 +86,36 @@ def finish_folder(
     for file, array in zip(COUNTS, (lists.offsets, df, squared), strict=True):
         disk.save_array(temporary / file, array.astype(COUNTS[file]))
     table.write(temporary / table.NAME, rows, disk)
-    sums = np.concatenate([block_sums(map_bytes(temporary / file)) for file in FILES])
+    files = [*FILES, *_write_bounds(temporary, lists, bounds, disk)]
+    sums = np.concatenate([block_sums(map_bytes(temporary / file)) for file in files])
     buffer = io.BytesIO()
     np.save(buffer, sums)
     disk.write(temporary / SUMS, buffer.getvalue())
-    for file in (*FILES, SUMS):
+    for file in (*files, SUMS):
         disk.sync(temporary / file)
     disk.sync(temporary)
     record = SegmentRecord(
         name=name,
         pictures=pictures,
         features=len(lists.image),
-        files={file: (temporary / file).stat().st_size for file in FILES},
+        files={file: (temporary / file).stat().st_size for file in files},
         sums=FileRecord(SUMS, len(buffer.getvalue()), zlib.crc32(buffer.getvalue())),
     )
     disk.rename(temporary, folder / FOLDER / name)
     disk.sync(folder / FOLDER)
     Segment(folder, record).close()  # a segment that cannot be opened must not be committed
     return record
+
+
+def _write_bounds(folder: Path, lists: Lists, bounds: Int64 | None, disk: Disk) -> Iterator[str]:
+    """The names of the files that were written."""
+    if bounds is None:
+        return
+    disk.save_array(folder / BOUNDS, bounds.astype("<i8"))
+    yield BOUNDS
+    if len(lists.image) >= lists.words * len(bounds):  # else cells would take more room than they save time
+        disk.save_array(folder / CELLS, cells(lists, bounds).reshape(-1).astype("<u4", copy=False))
+        yield CELLS
 
 
 def write_beside(folder: Path, name: str, file: str, data: bytes, disk: Disk) -> FileRecord:
@@ -136,6 +162,10 @@ class Segment:
         self._starts = {file: start for file, (_, start) in arrays.items()}
         self._lists = Lists(*(arrays[file][0] for file in ("offsets.npy", *LISTS)))
         self._df, self.squared = arrays["df.npy"][0], arrays["squared.npy"][0]
+        self.bounds: Int64 | None = None
+        if BOUNDS in self.files:
+            self.files[BOUNDS].check()
+            self.bounds = self.files[BOUNDS].array("<i8")[0]
         self._dead_data = record.dead and read_whole(self.folder / record.dead.name, record.dead)
         self.terms = {name: self._read_terms(file) for name, file in record.terms.items()}
         self.table = table.Table(self.files[table.NAME])
@@ -178,6 +208,18 @@ class Segment:
             else:
                 self._check_rows(file, self._lists.offsets[words], self._lists.offsets[words + 1])
         return self._lists
+
+    @property
+    def has_cells(self) -> bool:
+        return CELLS in self.files
+
+    def cells(self, words: Int32) -> UInt32:
+        """Where in each list the pictures of each cluster begin, once the rows of these words are checked."""
+        assert self.bounds is not None
+        values, start = self.files[CELLS].array("<u4")
+        size = 4 * len(self.bounds)
+        self.files[CELLS].check_ranges(start + words.astype(np.int64) * size, start + (words + np.int64(1)) * size)
+        return values.reshape(-1, len(self.bounds))
 
     def geometry(self, postings: Int64) -> npt.NDArray[Any]:
         """Geometry codes of these postings, checked."""

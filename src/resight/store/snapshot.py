@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ..clusters import Clusters
 from ..context import context_name
 from ..errors import IndexDamagedError, UsageError
 from ..options import ContextOptions, ScoringOptions
 from ..scoring import Part, idf_weights
-from ..types import Float32, Int64
+from ..types import Float32, Int64, Words
 from ..vocabulary import Vocabulary
 from . import manifest as manifests
 from .manifest import Manifest
@@ -50,7 +51,26 @@ class Snapshot:
             return []
         df: Int64 = np.sum([segment.df for segment in self.segments], axis=0)
         idf = idf_weights(df, self.pictures)
-        return [Part(read=s.lists, squared=s.squared, alive=s.alive, idf=idf) for s in self.segments]
+        return [
+            Part(s.lists, s.squared, s.alive, idf, s.bounds, s.cells if s.has_cells else None) for s in self.segments
+        ]
+
+    @cached_property
+    def clusters(self) -> Clusters | None:
+        """What pictures were put into clusters by."""
+        file = self.manifest.clusters
+        return Clusters.from_bytes(read_whole(self.folder / file.name, file)) if file else None
+
+    def visit(self, words: Words, probe: int) -> Int64 | None:
+        """The ``probe`` clusters nearest to a query (0: all); None where nothing is to be left out."""
+        if not probe or not self.segments:
+            return None
+        if self.clusters is None:
+            raise UsageError(
+                f"{self.folder} has no clusters to choose from; make them with `resight index --clusters`, "
+                "or search without --probe"
+            )
+        return None if probe >= len(self.clusters.entries) else np.sort(self.clusters.visit(words.word)[:probe])
 
     def terms(self, scoring: ScoringOptions, context: ContextOptions) -> list[Float32]:
         """The context terms of each segment's pictures."""

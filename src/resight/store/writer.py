@@ -18,19 +18,20 @@ import numpy as np
 
 from ..context import Reference, context_name
 from ..errors import IndexExistsError, StoreError, UsageError
-from ..options import ContextOptions, ScoringOptions, StoreOptions
+from ..options import ClusterOptions, ContextOptions, ScoringOptions, StoreOptions
 from ..postings import count
 from ..scoring import Query
 from ..types import Float32, UInt32
 from ..vocabulary import Vocabulary
 from . import manifest as manifests
+from .clusters import assign, learn_clusters
 from .context import learn
 from .disk import Disk, writing
 from .entry import Entry
 from .lock import NAME as LOCK
 from .lock import WriterLock
 from .manifest import FileRecord, Manifest, SegmentRecord
-from .merge import choose, merge
+from .merge import Numbering, choose, clusters_of, merge, number
 from .segment import FOLDER, Dead, Segment, read_whole, terms_to_bytes, write, write_beside
 from .snapshot import VOCABULARY, Snapshot
 from .table import Row
@@ -152,14 +153,10 @@ class Writer:
         if not self._added and not any(self._removed.values()):
             return False
         with self._changing_disk():
-            number = self.manifest.commit + 1
+            number = self._next
             records = [record for segment in self._base.segments if (record := self._without_removed(segment, number))]
             if self._added:
-                entries = list(self._added.values())
-                record = write(self.folder, f"{number:08d}", entries, words=self._words, disk=self._disk)
-                pictures = [Query(entry.words, entry.geometry) for entry in entries]
-                terms = {name: self._reference(name).terms_of(pictures) for name in self.manifest.contexts}
-                records.append(self._with_terms(record, terms, number))
+                records.append(self._write(list(self._added.values()), number))
             self._replace(records)
             self._added.clear()
             self._removed.clear()
@@ -167,8 +164,45 @@ class Writer:
         with suppress(StoreError):
             while few := choose(self._base.segments, factor=self._options.merge_factor):
                 with self._changing_disk():
-                    self._merge(few)
+                    self._merge(few, self._numbering(few))
         return True
+
+    def _write(self, entries: list[Entry], commit: int) -> SegmentRecord:
+        """The added pictures as a segment, by cluster if there are any, with the context terms that are known."""
+        bounds, clusters = None, self._base.clusters
+        if clusters:
+            cluster = clusters.assign(entry.words.word for entry in entries)
+            entries = [entries[i] for i in np.argsort(cluster, kind="stable").tolist()]
+            bounds = np.concatenate([[0], np.cumsum(np.bincount(cluster, minlength=len(clusters.entries)))])
+        name = f"{commit:08d}"
+        record = write(self.folder, name, entries, words=self._words, disk=self._disk, bounds=bounds)
+        pictures = [Query(entry.words, entry.geometry) for entry in entries]
+        terms = {name: self._reference(name).terms_of(pictures) for name in self.manifest.contexts}
+        return self._with_terms(record, terms, commit)
+
+    def cluster(self, options: ClusterOptions) -> None:
+        """Commit, then rewrite all pictures as one segment in the order of newly learnt clusters; 0: of none."""
+        self.commit()
+        clusters, file, assigned = None, None, None
+        if options.count:
+            clusters = learn_clusters(self._base, options)
+            assigned = [assign(segment, clusters) for segment in self._base.segments]
+        with self._changing_disk():
+            if clusters:
+                file = self._write_learnt(f"clusters-{self._next:08d}.npz", clusters.to_bytes())
+            self._merge(self._base.segments, number(self._base.segments, assigned, options.count), clusters=file)
+
+    def _write_learnt(self, name: str, data: bytes) -> FileRecord:
+        """A file beside the segments, which no manifest names yet."""
+        self._disk.write(self.folder / name, data)
+        self._disk.sync(self.folder / name)
+        self._disk.sync(self.folder)
+        return FileRecord(name, len(data), zlib.crc32(data))
+
+    @property
+    def _next(self) -> int:
+        """The number of the next commit."""
+        return self.manifest.commit + 1
 
     def learn_context(
         self, scoring: ScoringOptions, context: ContextOptions, *, done: Callable[[int], None] = lambda count: None
@@ -178,15 +212,13 @@ class Writer:
         if not self.manifest.pictures:
             raise UsageError(f"{self.folder} has no pictures yet, so there is no context to learn; add some first")
         reference, terms = learn(self._base, scoring, context, done)
-        name, number = context_name(scoring, context), self.manifest.commit + 1
+        name = context_name(scoring, context)
         with self._changing_disk():
-            data, file = reference.to_bytes(), f"context-{number:08d}.npz"
-            self._disk.write(self.folder / file, data)
-            self._disk.sync(self.folder / file)
-            self._disk.sync(self.folder)
-            contexts = {**self.manifest.contexts, name: FileRecord(file, len(data), zlib.crc32(data))}
+            file = self._write_learnt(f"context-{self._next:08d}.npz", reference.to_bytes())
+            contexts = {**self.manifest.contexts, name: file}
             segments = zip(self._base.segments, terms, strict=True)
-            self._replace([self._with_terms(s.record, {name: t}, number) for s, t in segments], contexts)
+            records = [self._with_terms(s.record, {name: t}, self._next) for s, t in segments]
+            self._replace(records, contexts=contexts)
         self._references[name] = reference
         return reference
 
@@ -202,7 +234,7 @@ class Writer:
             for record in self.manifest.segments
         ]
         with self._changing_disk():
-            self._replace(records, contexts)
+            self._replace(records, contexts=contexts)
         return True
 
     def _reference(self, name: str) -> Reference:
@@ -226,7 +258,7 @@ class Writer:
         self.commit()
         if len(self._base.segments) > 1 or any(s.record.dead_pictures for s in self._base.segments):
             with self._changing_disk():
-                self._merge(self._base.segments)
+                self._merge(self._base.segments, self._numbering(self._base.segments))
 
     def close(self) -> None:
         self._refusal = f"this writer of {self.folder} was closed; open the index again"
@@ -264,20 +296,28 @@ class Writer:
         file = write_beside(self.folder, segment.record.name, name, Dead(ordinals, df).to_bytes(), self._disk)
         return replace(segment.record, dead=file, dead_pictures=len(ordinals), dead_features=int(length.sum()))
 
-    def _merge(self, segments: list[Segment]) -> None:
-        living = [s for s in segments if s.record.dead_pictures < s.record.pictures]
-        name = f"{self.manifest.commit + 1:08d}"
-        terms = {n: np.concatenate([s.terms[n][s.alive] for s in living]) for n in self.manifest.contexts}
-        merged = self._with_terms(merge(self.folder, name, living, self._disk), terms, self.manifest.commit + 1)
+    def _numbering(self, segments: list[Segment]) -> Numbering:
+        """How these segments become one: by cluster, if there are any."""
+        clusters = self._base.clusters
+        known = [clusters_of(s) for s in segments] if clusters else None
+        return number(segments, known, len(clusters.entries) if clusters else 0)
+
+    def _merge(self, segments: list[Segment], numbering: Numbering, **changed: Any) -> None:
+        terms = {}
+        for context in self.manifest.contexts:
+            terms[context] = np.ones(numbering.pictures, np.float32)
+            for segment, new in zip(segments, numbering.new, strict=True):
+                terms[context][new[segment.alive]] = segment.terms[context][segment.alive]
+        record = merge(self.folder, f"{self._next:08d}", segments, numbering, self._disk)
+        merged = self._with_terms(record, terms, self._next)
         merging = {segment.record.name for segment in segments}
         records = [s.record for s in self._base.segments]
         place = next(i for i, record in enumerate(records) if record.name in merging)
         kept = [record for record in records if record.name not in merging]
-        self._replace([*kept[:place], merged, *kept[place:]])
+        self._replace([*kept[:place], merged, *kept[place:]], **changed)
 
-    def _replace(self, records: list[SegmentRecord], contexts: dict[str, FileRecord] | None = None) -> None:
-        contexts = self.manifest.contexts if contexts is None else contexts
-        manifests.write(self.folder, self.manifest.next(tuple(records), contexts), self._disk)
+    def _replace(self, records: list[SegmentRecord], **changed: Any) -> None:
+        manifests.write(self.folder, self.manifest.next(segments=tuple(records), **changed), self._disk)
         old = self._base
         self._base = Snapshot(self.folder, manifests.read(self.folder))
         old.close()
@@ -294,9 +334,9 @@ class Writer:
             for file in path.iterdir():
                 if file.name not in named:
                     self._disk.remove(file)
-        named = {file.name for file in self.manifest.contexts.values()}
-        for path in self.folder.glob("context-*.npz"):
-            if path.name not in named:
+        learnt = {file.name for file in self.manifest.learnt}
+        for path in (*self.folder.glob("context-*.npz"), *self.folder.glob("clusters-*.npz")):
+            if path.name not in learnt:
                 self._disk.remove(path)
         self._disk.remove(self.folder / f"{manifests.NAME}.new")
 

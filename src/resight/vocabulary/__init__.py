@@ -1,7 +1,8 @@
 """Descriptors → words: train, assign, Hamming signatures; ``ready/`` holds the vocabulary shipped in the wheel."""
 
 from .assign import Assigner
+from .k_means import k_means
 from .train import sample, train
 from .vocabulary import Vocabulary
 
-__all__ = ["Assigner", "Vocabulary", "sample", "train"]
+__all__ = ["Assigner", "Vocabulary", "k_means", "sample", "train"]

@@ -1,0 +1,168 @@
+"""Which pictures to look at: the first level of a two-level inverted file (CDM-07 §4).
+
+Pictures that are alike are put into one cluster, and a query looks into the clusters nearest to it alone. In the paper
+pictures are compared with the clusters' medoids by L1. With thousands of words and a few hundred features two pictures
+of one thing have little in common with a third, and are often put into clusters far apart. So they are compared by the
+directions in which they vary most: square roots of unit-L1 tf-idf vectors, which have unit L2 norm, on their principal
+axes. A cluster's entry is a picture in that space (k-medoids, random) or a mean (k-means). Entries have context terms,
+which make clusters more alike in size.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .context import METHODS, Neighbours
+from .errors import UsageError
+from .options import ClusterOptions, ContextOptions, VocabularyOptions, from_dict, to_dict
+from .types import Float32, Float64, Int32, Int64
+from .vocabulary import k_means
+
+ARRAYS = ("idf", "axes", "mean", "entries", "delta")
+ROUNDS = 6  # of subspace iteration: axes need not be exact
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Entries, and what it takes to compare pictures with them. Learnt once; later pictures change nothing."""
+
+    idf: Float32  # (K,)
+    axes: Float32  # (K, d)
+    mean: Float32  # (d,) what all pictures have in common, on these axes
+    entries: Float32  # (clusters, d) of unit length
+    delta: Float32  # (clusters,) context terms of the entries
+    options: ClusterOptions
+
+    @classmethod
+    def learn(cls, pictures: Sequence[Int32], *, idf: Float32, options: ClusterOptions) -> Clusters:
+        """From some pictures, each given by the words of its features."""
+        if len(pictures) < options.count:
+            raise UsageError(
+                f"{len(pictures)} pictures cannot make {options.count} clusters; take fewer, or add pictures first"
+            )
+        options = replace(options, probe=0)  # not a matter of what is learnt
+        axes, mean = _principal_axes(pictures, idf, options)
+        empty = np.zeros((0, len(mean)), np.float32)
+        blank = cls(idf, axes, mean, empty, np.zeros(0, np.float32), options)
+        entries = ENTRIES[options.kind](blank.vectors(pictures), options)
+        return replace(blank, entries=entries, delta=_terms(entries))
+
+    def vectors(self, pictures: Iterable[Int32]) -> Float32:
+        """(n, d) of unit length."""
+        found = [_weighted(word, self.idf) for word in pictures]
+        values = np.array([value @ self.axes[word] - self.mean for word, value in found], np.float32)
+        return _unit(values.reshape(-1, len(self.mean)))
+
+    def assign(self, pictures: Iterable[Int32]) -> Int64:
+        """The cluster of each picture."""
+        nearest: Int64 = self._distances(self.vectors(pictures)).argmin(axis=1)
+        return nearest
+
+    def visit(self, words: Int32) -> Int64:
+        """All clusters, the nearest to a query with these words first."""
+        (distance,) = self._distances(self.vectors([words]))
+        return np.argsort(distance, kind="stable")
+
+    def _distances(self, vectors: Float32) -> Float32:
+        """d(q, entry) · δ of the entry."""
+        return _apart(vectors, self.entries) * self.delta
+
+    def to_bytes(self) -> bytes:
+        buffer = io.BytesIO()
+        description = np.frombuffer(json.dumps(to_dict(self.options)).encode(), np.uint8)
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        np.savez(buffer, **arrays, description=description)
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Clusters:
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            options = from_dict(ClusterOptions, json.loads(arrays["description"].tobytes()))
+            stored = {name: arrays[name] for name in ARRAYS}
+        return cls(**stored, options=options)
+
+
+def _weighted(words: Int32, idf: Float32) -> tuple[Int32, Float32]:
+    """The distinct words, and the square roots of the unit-L1 tf-idf vector."""
+    word, counts = np.unique(words, return_counts=True)
+    value = counts * idf[word]
+    return word, np.sqrt(value / max(float(value.sum()), 1e-30)).astype(np.float32)
+
+
+def _principal_axes(pictures: Sequence[Int32], idf: Float32, options: ClusterOptions) -> tuple[Float32, Float32]:
+    """Orthonormal (K, d) axes along which the pictures' vectors vary most, by subspace iteration; their mean there.
+
+    Memory: a few arrays of K × d; vectors stay sparse.
+    """
+    vectors = [_weighted(word, idf) for word in pictures]
+    mean = np.zeros(len(idf))
+    for word, value in vectors:
+        mean[word] += value / len(vectors)
+    columns = min(options.dimensions, len(vectors), len(idf))
+    axes = np.linalg.qr(np.random.default_rng(options.seed).standard_normal((len(idf), columns)))[0].astype(np.float32)
+    for _ in range(ROUNDS):
+        grown, along = np.zeros(axes.shape, np.float32), np.zeros(columns, np.float32)
+        common = (mean @ axes).astype(np.float32)
+        for word, value in vectors:
+            on_axes = value @ axes[word] - common
+            grown[word] += value[:, None] * on_axes
+            along += on_axes
+        grown -= (mean[:, None] * along).astype(np.float32)
+        axes = np.linalg.qr(grown)[0]
+    return axes, (mean @ axes).astype(np.float32)
+
+
+def _unit(vectors: Float32) -> Float32:
+    norms: Float32 = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.maximum(norms, np.float32(1e-9))
+
+
+def _apart(a: Float32, b: Float32) -> Float32:
+    """Distances (n, m) of vectors of unit length."""
+    apart: Float32 = np.sqrt(np.maximum(2 - 2 * (a @ b.T), 0))
+    return apart
+
+
+def _terms(entries: Float32) -> Float32:
+    """CDM among the entries."""
+    apart = _apart(entries, entries)
+    np.fill_diagonal(apart, np.inf)
+    order = np.argsort(apart, axis=1, kind="stable")[:, :-1].astype(np.int32)
+    near = Neighbours(order, np.take_along_axis(apart, order.astype(np.int64), axis=1))
+    delta: Float64 = METHODS["cdm"](near, ContextOptions(method="cdm")).delta
+    return delta.astype(np.float32)
+
+
+def _means(vectors: Float32, options: ClusterOptions) -> Float32:
+    means = k_means(vectors, options.count, options=VocabularyOptions(seed=options.seed), whole=False)
+    return _unit(means.astype(np.float32))
+
+
+def _medoids(vectors: Float32, options: ClusterOptions) -> Float32:
+    """By FasterPAM. Memory: 4 bytes for each pair of pictures."""
+    try:
+        import kmedoids
+    except ImportError:
+        raise UsageError(
+            "k-medoids needs the package kmedoids: `pip install resight[medoids]`, or take clusters.kind=k-means"
+        ) from None
+    found = kmedoids.fasterpam(_apart(vectors, vectors), options.count, random_state=options.seed, n_cpu=1)
+    return _rows(vectors, found.medoids)
+
+
+def _drawn(vectors: Float32, options: ClusterOptions) -> Float32:
+    chosen = np.random.default_rng(options.seed).choice(len(vectors), options.count, replace=False)
+    return _rows(vectors, chosen)
+
+
+def _rows(vectors: Float32, chosen: Int64) -> Float32:
+    rows: Float32 = vectors[np.sort(chosen.astype(np.int64))]
+    return rows
+
+
+ENTRIES = {"k-means": _means, "k-medoids": _medoids, "random": _drawn}

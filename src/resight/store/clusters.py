@@ -1,0 +1,27 @@
+"""Clusters of the pictures of an index."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..clusters import Clusters
+from ..errors import UsageError
+from ..options import ClusterOptions
+from ..types import Int64
+from .context import drawn
+from .segment import Segment
+from .snapshot import Snapshot
+
+
+def learn_clusters(snapshot: Snapshot, options: ClusterOptions) -> Clusters:
+    """From some pictures of the index, the same ones however they are spread over segments."""
+    if not snapshot.pictures:
+        raise UsageError(f"{snapshot.folder} has no pictures yet, so there are no clusters to find; add some first")
+    pictures = drawn(snapshot, options.sample, options.seed)
+    return Clusters.learn([words.word for _, (words, _) in pictures], idf=snapshot.parts[0].idf, options=options)
+
+
+def assign(segment: Segment, clusters: Clusters) -> Int64:
+    """The cluster of each picture of a segment."""
+    found = [clusters.assign(words.word for words, _ in block) for _, block in segment.blocks()]
+    return np.concatenate([np.zeros(0, np.int64), *found])
