@@ -9,6 +9,7 @@ from typing import Any
 
 from .errors import OptionError
 from .options import (
+    AggregateOptions,
     AssignOptions,
     ContextOptions,
     ExpandOptions,
@@ -31,6 +32,7 @@ class Recipe:
     assign: AssignOptions = field(default_factory=AssignOptions)
     scoring: ScoringOptions = field(default_factory=ScoringOptions)
     context: ContextOptions = field(default_factory=ContextOptions)
+    aggregate: AggregateOptions = field(default_factory=AggregateOptions)
     verify: VerifyOptions = field(default_factory=VerifyOptions)
     expand: ExpandOptions = field(default_factory=ExpandOptions)
 
@@ -43,6 +45,7 @@ STAGES: dict[str, type[Options]] = {
         AssignOptions,
         ScoringOptions,
         ContextOptions,
+        AggregateOptions,
         VerifyOptions,
         ExpandOptions,
     )

@@ -26,6 +26,10 @@ class Query:
     words: Words
     geometry: npt.NDArray[Any]  # (features,) GEOMETRY codes: row i of the words is at geometry[words.feature[i]]
 
+    def within(self, span: range) -> Query:
+        """What it asks with these words alone, which are counted from 0 on."""
+        return Query(self.words.within(span), self.geometry)
+
 
 @dataclass
 class Part:
@@ -42,6 +46,15 @@ class Part:
         alive = np.ones(pictures, np.bool_)
         _, _, _, squared = count(lists, alive)
         return cls(read=lambda words, *columns: lists, squared=squared, alive=alive, idf=idf)
+
+    def within(self, span: range) -> Part:
+        """The same pictures as if these words were all there are: counted from 0 on, with norms of their own."""
+
+        def read(words: Int32 | None, *columns: str) -> Lists:
+            return self.read(None if words is None else words + np.int32(span.start), *columns).within(span)
+
+        _, _, _, squared = count(read(None, "image"), np.ones(self.pictures, np.bool_))
+        return Part(read=read, squared=squared, alive=self.alive, idf=self.idf[span.start : span.stop])
 
     @property
     def pictures(self) -> int:

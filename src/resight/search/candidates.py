@@ -12,7 +12,7 @@ from ..context import contextual
 from ..options import ScoringOptions
 from ..postings import build, decode
 from ..recipes import Recipe
-from ..rerank import Placed, Verified, one_to_one, verify
+from ..rerank import Placed, Verified, aggregate, one_to_one, verify
 from ..scoring import Part, best, matches, score
 from ..store import Row, Snapshot
 from ..types import Float32, Region
@@ -37,6 +37,7 @@ class Candidate:
     score: float
     checked: bool = False  # whether geometry was asked
     located: Located | None = None  # what it said
+    plain: float | None = None  # where the score is made of ranks: that of the first vocabulary
 
     @property
     def place(self) -> tuple[int, int]:
@@ -68,10 +69,13 @@ class Opinion:
     asked: Question
     idf: Float32
     options: ScoringOptions
+    first: Opinion | None = None  # that of the first vocabulary, where the scores are made of the ranks in several
 
     @cached_property
     def most(self) -> float:
         """The most it could say: what a picture with its very features, each with its nearest word, would score."""
+        if self.first:
+            return 1.0
         words = self.asked.words
         nearest = words.rows(np.unique(words.feature, return_index=True)[1])
         query = replace(self.asked, words=nearest).query
@@ -79,13 +83,32 @@ class Opinion:
         return float(score(query, [part], options=self.options)[0][0])
 
 
-def opinion(snapshot: Snapshot, asked: Question, recipe: Recipe) -> Opinion:
-    parts, scoring = snapshot.parts, recipe.scoring
-    scores = score(asked.query, parts, options=scoring)
+def opinion(snapshot: Snapshot, asked: Question, recipe: Recipe, *, count: int = 0) -> Opinion:
+    """With several vocabularies each ranks as many pictures as ``count``, at least, and the ranks are aggregated."""
+    parts, scoring, query = snapshot.views[0], recipe.scoring, asked.query
+    each = [
+        score(query.within(span), view, options=scoring)
+        for span, view in zip(snapshot.spans, snapshot.views, strict=True)
+    ]
     if recipe.context.method != "none":
         terms = snapshot.terms(scoring, recipe.context)
-        scores = [contextual(scoring.measure, s, t) for s, t in zip(scores, terms, strict=True)]
-    return Opinion(scores, asked, parts[0].idf if parts else np.zeros(0, np.float32), scoring)
+        each = [
+            [contextual(scoring.measure, s, t) for s, t in zip(scores, mine, strict=True)]
+            for scores, mine in zip(each, terms, strict=True)
+        ]
+    idf = parts[0].idf if parts else np.zeros(0, np.float32)
+    first = Opinion(each[0], asked.within(snapshot.spans[0]), idf, scoring)
+    return first if len(each) == 1 else replace(first, scores=_aggregated(each, recipe, count), first=first)
+
+
+def _aggregated(each: Sequence[Scores], recipe: Recipe, count: int) -> Scores:
+    """The scores of each vocabulary → 1 / place in the ranking that they agree on, for each part."""
+    if not each[0]:
+        return []
+    options = recipe.aggregate
+    together = [np.concatenate(scores) for scores in each]
+    combined = aggregate(together, quantile=options.quantile, depth=max(options.depth, count))
+    return np.split(combined, np.cumsum([len(s) for s in each[0]])[:-1])
 
 
 def at_one_scale(opinions: Sequence[Opinion]) -> list[Scores]:
@@ -134,13 +157,14 @@ def _verify_part(
     if not candidates:
         return
     segment, features = snapshot.segments[part], asked.features
+    words = asked.words.within(snapshot.spans[0])  # in several vocabularies a match would count as often
     slot_of = np.full(segment.record.pictures, -1, np.int32)
     slot_of[[c.row.ordinal for c in candidates]] = np.arange(len(candidates))
-    found = matches(asked.words, snapshot.parts[part], slot_of, recipe.scoring)
+    found = matches(words, snapshot.views[0][part], slot_of, recipe.scoring)
     found = found[one_to_one(found[:, 2], found[:, 3])]
     found = found[np.argsort(found[:, 0], kind="stable")]
     sizes = np.array([(c.row.width, c.row.height) for c in candidates])
-    feature = asked.words.feature[found[:, 1]]
+    feature = words.feature[found[:, 1]]
     ours = Placed(features.xy[feature], features.scale[feature], features.angle[feature])
     theirs = Placed(*decode(segment.geometry(found[:, 2]), sizes.max(axis=1)[found[:, 0]]))
     bounds = np.searchsorted(found[:, 0], np.arange(len(candidates) + 1))

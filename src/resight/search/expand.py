@@ -36,10 +36,10 @@ def expand(
     seen = [_seen_in(snapshot, questions, c) for c in sources]
     if recipe.expand.kind == "union":
         questions = [_union([q, *(s for s, of in seen if of == n)], recipe) for n, q in enumerate(questions)]
-        opinions = [opinion(snapshot, q, recipe) for q in questions]
+        opinions = [opinion(snapshot, q, recipe, count=count) for q in questions]
         scores = mean_scores(at_one_scale(opinions))
     else:
-        opinions = [*opinions, *(opinion(snapshot, s, recipe) for s, _ in seen)]
+        opinions = [*opinions, *(opinion(snapshot, s, recipe, count=count) for s, _ in seen)]
         scores = mean_of_others(at_one_scale(opinions), sources)
     known = {c.place: c for c in candidates if c.checked}
     expanded = shortlist(snapshot, scores, count)
@@ -66,7 +66,8 @@ def _seen_in(snapshot: Snapshot, questions: Sequence[Question], candidate: Candi
     """The candidate's stored features, placed in the frame of the query that found it, those near it alone; which."""
     assert candidate.located
     asked = questions[candidate.located.question].features
-    theirs = stored_question(snapshot.segments[candidate.part], candidate.row)
+    vocabularies = snapshot.manifest.vocabularies
+    theirs = stored_question(snapshot.segments[candidate.part], candidate.row, vocabularies=vocabularies)
     features, to_query = theirs.features, _inverse(candidate.located.verified.transform)
     (p, q), (r, s) = to_query[:, :2]
     placed = Features(

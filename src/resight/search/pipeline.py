@@ -47,7 +47,7 @@ def rank(
     """At least ``count`` candidates, if so many share anything with the questions, and the score of the background."""
     count = max(count, recipe.verify.shortlist)
     with watch.stage("score"):
-        opinions = [opinion(snapshot, q, recipe) for q in questions]
+        opinions = [opinion(snapshot, q, recipe, count=count) for q in questions]
         total = mean_scores(at_one_scale(opinions))
         candidates = shortlist(snapshot, total, count)
     if recipe.verify.shortlist:
@@ -57,6 +57,11 @@ def rank(
         if recipe.expand.results and candidates:
             with watch.stage("expand"):
                 candidates = expand(snapshot, questions, opinions, candidates, count, recipe)
+    if firsts := [o.first for o in opinions if o.first]:
+        # Places in a ranking do not tell how much pictures have in common.
+        total = mean_scores(at_one_scale(firsts))
+        for candidate in candidates:
+            candidate.plain = float(total[candidate.part][candidate.row.ordinal])
     return candidates, _background(total)
 
 
@@ -68,7 +73,8 @@ def _background(scores: Scores) -> float:
 
 def evidence(candidate: Candidate, background: float) -> tuple[int, float]:
     """What confidence is judged by: matches that agree, and the score relative to that of the background."""
-    return candidate.inliers, candidate.score / background if background else 0.0
+    score = candidate.score if candidate.plain is None else candidate.plain
+    return candidate.inliers, score / background if background else 0.0
 
 
 def _hit(candidate: Candidate, background: float | None) -> Hit:

@@ -16,19 +16,22 @@ from .snapshot import Snapshot
 
 
 def learn(
-    snapshot: Snapshot, scoring: ScoringOptions, context: ContextOptions, done: Callable[[int], None]
+    snapshot: Snapshot, vocabulary: int, scoring: ScoringOptions, context: ContextOptions, done: Callable[[int], None]
 ) -> tuple[Reference, list[Float32]]:
-    """The reference set, and the terms of each segment's pictures (1 for removed ones). ``done`` hears of progress."""
-    chosen = _references(snapshot, context)
+    """The reference set, and the terms of each segment's pictures (1 for removed ones). ``done`` hears of progress.
+
+    One vocabulary's words are looked at: each has a reference set and terms of its own.
+    """
+    chosen, span = _references(snapshot, context), snapshot.spans[vocabulary]
     pictures = {}
     for number, segment in enumerate(snapshot.segments):
-        for begin, block in segment.blocks():
+        for begin, block in segment.blocks(span):
             for ordinal, (words, codes) in enumerate(block, begin):
                 if (number, ordinal) in chosen:
                     # Copied, since what a block yields keeps all of the block in memory.
                     pictures[chosen[number, ordinal]] = words.rows(np.arange(len(words))), codes.copy()
     order = sorted(pictures)  # so that terms do not depend on how pictures are spread over segments
-    idf = snapshot.parts[0].idf
+    idf = snapshot.views[vocabulary][0].idf
     part = Part.of(build([pictures[key] for key in order], words=len(idf)), pictures=len(order), idf=idf)
     reference = Reference.learn(part, scoring=scoring, context=context, done=done)
     known = dict(zip(order, reference.terms.delta.tolist(), strict=True))
@@ -41,16 +44,21 @@ def learn(
             else:
                 later.add(ordinal)
         if later:
-            _measure(segment, later, reference, found, done)
+            _measure(segment, span, later, reference, found, done)
         terms.append(found)
     return reference, terms
 
 
 def _measure(
-    segment: Segment, later: set[int], reference: Reference, terms: Float32, done: Callable[[int], None]
+    segment: Segment,
+    span: range,
+    later: set[int],
+    reference: Reference,
+    terms: Float32,
+    done: Callable[[int], None],
 ) -> None:
     """Fill in the terms of pictures that are not in the reference set."""
-    for begin, block in segment.blocks():
+    for begin, block in segment.blocks(span):
         mine = [ordinal for ordinal in range(begin, begin + len(block)) if ordinal in later]
         terms[mine] = reference.terms_of([Query(*block[ordinal - begin]) for ordinal in mine])
         done(len(mine))

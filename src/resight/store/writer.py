@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from ..context import Reference, context_name
+from ..context import Reference, context_name, name_of, stored_names
 from ..errors import IndexExistsError, StoreError, UsageError
 from ..options import ContextOptions, ScoringOptions, StoreOptions
 from ..postings import count
 from ..scoring import Query
 from ..types import Float32, UInt32
-from ..vocabulary import Vocabulary
+from ..vocabulary import Vocabulary, spans
 from . import manifest as manifests
 from .context import learn
 from .disk import Disk, writing
@@ -51,7 +51,8 @@ def create(folder: Path, vocabulary: Vocabulary, settings: dict[str, Any], *, di
             disk.write(folder / VOCABULARY, data)
             disk.sync(folder / VOCABULARY)
             record = FileRecord(VOCABULARY, len(data), zlib.crc32(data))
-            manifests.write(folder, Manifest(0, settings, record, vocabulary.fingerprint), disk)
+            several = {"vocabularies": vocabulary.vocabularies} if vocabulary.vocabularies > 1 else {}
+            manifests.write(folder, Manifest(0, settings | several, record, vocabulary.fingerprint), disk)
             for parent in parents:  # each has a new name in it
                 disk.sync(parent)
         finally:
@@ -93,6 +94,7 @@ class Writer:
             self._base = Snapshot(folder, manifests.read(folder))
             undo.callback(self._base.close)
             self._words = self._base.vocabulary.words
+            self._spans = spans(self._words, self.manifest.vocabularies)
             self._sweep()
             undo.pop_all()
 
@@ -129,6 +131,11 @@ class Writer:
             raise UsageError(
                 f"{entry.key!r} has a word beyond this index's {self._words}; quantise it with its vocabulary"
             )
+        if len({len(entry.words.within(span)) for span in self._spans}) > 1:
+            raise UsageError(
+                f"{entry.key!r} has more words in one of this index's {len(self._spans)} vocabularies than in another; "
+                "quantise it with all of them"
+            )
         _insist_on_storable(entry)
         self.remove(entry.key)
         self._added[entry.key] = entry
@@ -157,8 +164,7 @@ class Writer:
             if self._added:
                 entries = list(self._added.values())
                 record = write(self.folder, f"{number:08d}", entries, words=self._words, disk=self._disk)
-                pictures = [Query(entry.words, entry.geometry) for entry in entries]
-                terms = {name: self._reference(name).terms_of(pictures) for name in self.manifest.contexts}
+                terms = {name: self._terms_of(entries, name) for name in self.manifest.contexts}
                 records.append(self._with_terms(record, terms, number))
             self._replace(records)
             self._added.clear()
@@ -172,38 +178,55 @@ class Writer:
 
     def learn_context(
         self, scoring: ScoringOptions, context: ContextOptions, *, done: Callable[[int], None] = lambda count: None
-    ) -> Reference:
-        """Commit, then give every picture its context term; those added later get theirs as they are added."""
+    ) -> list[Reference]:
+        """Commit, then give every picture its context term; those added later get theirs as they are added.
+
+        With several vocabularies, for each: a picture has a term, and there is a reference set, in each of them.
+        """
         self.commit()
         if not self.manifest.pictures:
             raise UsageError(f"{self.folder} has no pictures yet, so there is no context to learn; add some first")
-        reference, terms = learn(self._base, scoring, context, done)
-        name, number = context_name(scoring, context), self.manifest.commit + 1
+        names = stored_names(context_name(scoring, context), len(self._spans))
+        found = [learn(self._base, vocabulary, scoring, context, done) for vocabulary in range(len(names))]
+        references, number = [reference for reference, _ in found], self.manifest.commit + 1
         with self._changing_disk():
-            data, file = reference.to_bytes(), f"context-{number:08d}.npz"
-            self._disk.write(self.folder / file, data)
-            self._disk.sync(self.folder / file)
+            files = stored_names(f"context-{number:08d}", len(self._spans))
+            written = [self._write_reference(f"{file}.npz", r) for file, r in zip(files, references, strict=True)]
             self._disk.sync(self.folder)
-            contexts = {**self.manifest.contexts, name: FileRecord(file, len(data), zlib.crc32(data))}
-            segments = zip(self._base.segments, terms, strict=True)
-            self._replace([self._with_terms(s.record, {name: t}, number) for s, t in segments], contexts)
-        self._references[name] = reference
-        return reference
+            records = [
+                self._with_terms(segment.record, dict(zip(names, terms, strict=True)), number)
+                for segment, *terms in zip(self._base.segments, *(terms for _, terms in found), strict=True)
+            ]
+            self._replace(records, {**self.manifest.contexts, **dict(zip(names, written, strict=True))})
+        self._references.update(zip(names, references, strict=True))
+        return references
 
     def forget_context(self, name: str) -> bool:
-        """Commit, then drop the context terms of this name; False if there were none."""
+        """Commit, then drop the context terms of this name, in all vocabularies; False if there were none."""
         self.commit()
-        self._references.pop(name, None)
-        if name not in self.manifest.contexts:
+
+        def others(stored: dict[str, Any]) -> dict[str, Any]:
+            return {other: value for other, value in stored.items() if name_of(other)[0] != name}
+
+        self._references = others(self._references)
+        contexts = others(self.manifest.contexts)
+        if len(contexts) == len(self.manifest.contexts):
             return False
-        contexts = {other: file for other, file in self.manifest.contexts.items() if other != name}
-        records = [
-            replace(record, terms={other: file for other, file in record.terms.items() if other != name})
-            for record in self.manifest.segments
-        ]
+        records = [replace(record, terms=others(record.terms)) for record in self.manifest.segments]
         with self._changing_disk():
             self._replace(records, contexts)
         return True
+
+    def _write_reference(self, file: str, reference: Reference) -> FileRecord:
+        data = reference.to_bytes()
+        self._disk.write(self.folder / file, data)
+        self._disk.sync(self.folder / file)
+        return FileRecord(file, len(data), zlib.crc32(data))
+
+    def _terms_of(self, entries: list[Entry], name: str) -> Float32:
+        """The terms of new pictures, stored under this name."""
+        span = self._spans[name_of(name)[1]]
+        return self._reference(name).terms_of([Query(entry.words, entry.geometry).within(span) for entry in entries])
 
     def _reference(self, name: str) -> Reference:
         if name not in self._references:

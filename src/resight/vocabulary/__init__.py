@@ -2,6 +2,6 @@
 
 from .assign import Assigner
 from .train import sample, train
-from .vocabulary import Vocabulary
+from .vocabulary import Vocabulary, spans
 
-__all__ = ["Assigner", "Vocabulary", "sample", "train"]
+__all__ = ["Assigner", "Vocabulary", "sample", "spans", "train"]
