@@ -26,10 +26,6 @@ class Query:
     words: Words
     geometry: npt.NDArray[Any]  # (features,) GEOMETRY codes: row i of the words is at geometry[words.feature[i]]
 
-    def within(self, span: range) -> Query:
-        """What it asks with these words alone, which are counted from 0 on."""
-        return Query(self.words.within(span), self.geometry)
-
 
 @dataclass
 class Part:

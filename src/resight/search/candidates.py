@@ -37,7 +37,7 @@ class Candidate:
     score: float
     checked: bool = False  # whether geometry was asked
     located: Located | None = None  # what it said
-    plain: float | None = None  # where the score is made of ranks: that of the first vocabulary
+    plain: float | None = None  # where the score is made of ranks: that which the first vocabulary gives
 
     @property
     def place(self) -> tuple[int, int]:
@@ -63,19 +63,16 @@ Scores = list[Float32]  # for each part one score per picture
 
 @dataclass(frozen=True)
 class Opinion:
-    """What a question says of every picture."""
+    """What a question says of every picture, in one vocabulary."""
 
     scores: Scores
     asked: Question
     idf: Float32
     options: ScoringOptions
-    first: Opinion | None = None  # that of the first vocabulary, where the scores are made of the ranks in several
 
     @cached_property
     def most(self) -> float:
         """The most it could say: what a picture with its very features, each with its nearest word, would score."""
-        if self.first:
-            return 1.0
         words = self.asked.words
         nearest = words.rows(np.unique(words.feature, return_index=True)[1])
         query = replace(self.asked, words=nearest).query
@@ -83,32 +80,18 @@ class Opinion:
         return float(score(query, [part], options=self.options)[0][0])
 
 
-def opinion(snapshot: Snapshot, asked: Question, recipe: Recipe, *, count: int = 0) -> Opinion:
-    """With several vocabularies each ranks as many pictures as ``count``, at least, and the ranks are aggregated."""
-    parts, scoring, query = snapshot.views[0], recipe.scoring, asked.query
-    each = [
-        score(query.within(span), view, options=scoring)
-        for span, view in zip(snapshot.spans, snapshot.views, strict=True)
-    ]
+def opinion(snapshot: Snapshot, asked: Question, recipe: Recipe, vocabulary: int = 0) -> Opinion:
+    parts, mine, scoring = snapshot.views[vocabulary], asked.within(snapshot.spans[vocabulary]), recipe.scoring
+    scores = score(mine.query, parts, options=scoring)
     if recipe.context.method != "none":
-        terms = snapshot.terms(scoring, recipe.context)
-        each = [
-            [contextual(scoring.measure, s, t) for s, t in zip(scores, mine, strict=True)]
-            for scores, mine in zip(each, terms, strict=True)
-        ]
-    idf = parts[0].idf if parts else np.zeros(0, np.float32)
-    first = Opinion(each[0], asked.within(snapshot.spans[0]), idf, scoring)
-    return first if len(each) == 1 else replace(first, scores=_aggregated(each, recipe, count), first=first)
+        terms = snapshot.terms(scoring, recipe.context)[vocabulary]
+        scores = [contextual(scoring.measure, s, t) for s, t in zip(scores, terms, strict=True)]
+    return Opinion(scores, mine, parts[0].idf if parts else np.zeros(0, np.float32), scoring)
 
 
-def _aggregated(each: Sequence[Scores], recipe: Recipe, count: int) -> Scores:
-    """The scores of each vocabulary → 1 / place in the ranking that they agree on, for each part."""
-    if not each[0]:
-        return []
-    options = recipe.aggregate
-    together = [np.concatenate(scores) for scores in each]
-    combined = aggregate(together, quantile=options.quantile, depth=max(options.depth, count))
-    return np.split(combined, np.cumsum([len(s) for s in each[0]])[:-1])
+def opinions_of(snapshot: Snapshot, questions: Sequence[Question], recipe: Recipe) -> list[list[Opinion]]:
+    """For each vocabulary what all questions say."""
+    return [[opinion(snapshot, q, recipe, v) for q in questions] for v in range(snapshot.manifest.vocabularies)]
 
 
 def at_one_scale(opinions: Sequence[Opinion]) -> list[Scores]:
@@ -140,6 +123,19 @@ def shortlist(snapshot: Snapshot, scores: Scores, count: int) -> list[Candidate]
         for row in segment.table.rows(ordinals):
             candidates.append(Candidate(part, row, float(scores[part][row.ordinal])))
     return sorted(candidates, key=lambda c: c.by_score)[:count]
+
+
+def agreed(snapshot: Snapshot, totals: Sequence[Scores], count: int, recipe: Recipe) -> list[Candidate]:
+    """The best ``count`` living pictures by each vocabulary's scores; by the ranks there, if there are several."""
+    if len(totals) == 1 or not totals[0]:
+        return shortlist(snapshot, totals[0], count)
+    options = recipe.aggregate
+    together = [np.concatenate(scores) for scores in totals]
+    combined = aggregate(together, quantile=options.quantile, depth=max(options.depth, count))
+    candidates = shortlist(snapshot, np.split(combined, np.cumsum([len(s) for s in totals[0]])[:-1]), count)
+    for candidate in candidates:
+        candidate.plain = float(totals[0][candidate.part][candidate.row.ordinal])
+    return candidates
 
 
 def verify_all(

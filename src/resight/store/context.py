@@ -16,11 +16,16 @@ from .snapshot import Snapshot
 
 
 def learn(
-    snapshot: Snapshot, vocabulary: int, scoring: ScoringOptions, context: ContextOptions, done: Callable[[int], None]
+    snapshot: Snapshot,
+    scoring: ScoringOptions,
+    context: ContextOptions,
+    done: Callable[[int], None],
+    *,
+    vocabulary: int = 0,
 ) -> tuple[Reference, list[Float32]]:
     """The reference set, and the terms of each segment's pictures (1 for removed ones). ``done`` hears of progress.
 
-    One vocabulary's words are looked at: each has a reference set and terms of its own.
+    They are of one vocabulary and know its words alone.
     """
     chosen, span = _references(snapshot, context), snapshot.spans[vocabulary]
     pictures = {}

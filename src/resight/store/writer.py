@@ -187,7 +187,7 @@ class Writer:
         if not self.manifest.pictures:
             raise UsageError(f"{self.folder} has no pictures yet, so there is no context to learn; add some first")
         names = stored_names(context_name(scoring, context), len(self._spans))
-        found = [learn(self._base, vocabulary, scoring, context, done) for vocabulary in range(len(names))]
+        found = [learn(self._base, scoring, context, done, vocabulary=v) for v in range(len(names))]
         references, number = [reference for reference, _ in found], self.manifest.commit + 1
         with self._changing_disk():
             files = stored_names(f"context-{number:08d}", len(self._spans))
@@ -226,7 +226,7 @@ class Writer:
     def _terms_of(self, entries: list[Entry], name: str) -> Float32:
         """The terms of new pictures, stored under this name."""
         span = self._spans[name_of(name)[1]]
-        return self._reference(name).terms_of([Query(entry.words, entry.geometry).within(span) for entry in entries])
+        return self._reference(name).terms_of([Query(entry.words.within(span), entry.geometry) for entry in entries])
 
     def _reference(self, name: str) -> Reference:
         if name not in self._references:
