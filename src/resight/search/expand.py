@@ -11,17 +11,7 @@ from ..recipes import Recipe
 from ..scoring import distinct
 from ..store import Snapshot
 from ..types import Features, Float64, Words
-from .candidates import (
-    Candidate,
-    Opinion,
-    Scores,
-    agreed,
-    at_one_scale,
-    box,
-    mean_scores,
-    opinions_of,
-    verify_all,
-)
+from .candidates import Candidate, Opinion, Scores, agreed, at_one_scale, box, mean_scores, opinions_of, verify_all
 from .question import Question, stored_question
 
 # A result that shares this much of the query's features is the same picture again: expansion learns nothing from it.
