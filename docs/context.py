@@ -1,12 +1,14 @@
-"""Draws docs/context-*.svg for docs/CONTEXT.md: ``python docs/context.py [--cache CACHE]``.
+"""Draws docs/context-* for docs/CONTEXT.md: ``python docs/context.py [--cache CACHE]``.
 
-The toy example needs nothing; how often each picture of UKbench is returned is measured on $RESIGHT_DATA.
+The toy example needs nothing, and the neighbourhoods are those of pictures that the demo makes. Rounds, and how often
+each picture is returned, are measured on the UKbench pictures in $RESIGHT_DATA.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +16,21 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from neighbourhood import neighbourhood
 
 from resight.cli.evaluating import default_cache
-from resight.context import METHODS, Neighbours
+from resight.context import METHODS, Neighbours, nearest
 from resight.context.neighbours import smallest
+from resight.context.terms import rounds
 from resight.evaluation.datasets import load
-from resight.evaluation.neighbourhoods import NEIGHBOURS
+from resight.evaluation.measures import score
+from resight.evaluation.neighbourhoods import NEIGHBOURS, diagnose, first_of, returned
+from resight.evaluation.report.plots import draw_returned
 from resight.evaluation.runner import Runner
 from resight.machine import processors
 from resight.options import ContextOptions
 from resight.recipes import RECIPES
+from resight.store import open_snapshot
 from resight.vocabulary import Vocabulary
 
 DOCS = Path(__file__).parent
@@ -78,35 +85,67 @@ def draw(axes: Axes, distance: Array, delta: Array, title: str) -> None:
     axes.axis("off")
 
 
-def returned(cache: Path) -> Figure:
-    """How often each picture of UKbench is among the ten nearest of another (CDM-10 §V-B.3)."""
-    runner = Runner(cache=cache, vocabulary=Vocabulary.ready(), processes=processors())
-    names = {"bow-l1": "L1", "context-l1": "L1 with CDM", "burst": "Hamming", "context": "Hamming with CDM"}
+def often(runner: Runner) -> Figure:
+    """How often each picture of UKbench is among the ten nearest of another (CDM-10 §V-B.3), as `evaluate` draws it."""
+    pairs = {"L1": ("bow-l1", "context-l1"), "Hamming": ("burst", "context")}
+    names = [name for pair in pairs.values() for name in pair]
     found = runner.evaluate(load("ukbench", DATA / "ukbench"), {name: RECIPES[name] for name in names})
-    keys = [query.key for query in found.dataset.queries]
-    number = {key: i for i, key in enumerate(keys)}
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
-    for row in found.rows:
-        counts = np.zeros(len(keys), np.int64)
-        for key, ranking in zip(keys, row.rankings, strict=True):
-            others = [other for other in ranking[: NEIGHBOURS + 1] if other != key][:NEIGHBOURS]
-            counts[[number[other] for other in others]] += 1
-        panel = panels[0] if names[row.recipe].startswith("L1") else panels[1]
-        label = f"{names[row.recipe]}: reversibility {row.means['reversibility']:.3f}, most {counts.max()}"
-        panel.plot(np.sort(counts)[::-1], label=label, linestyle="--" if "CDM" in label else "-")
-        print(f"{names[row.recipe]:18} {row.means}")
-    for panel in panels:
-        panel.axhline(NEIGHBOURS, color="grey", linewidth=0.5)
-        panel.set_xlabel("pictures, the most often returned first")
-        panel.legend(frameon=False, fontsize=8)
-    panels[0].set_ylabel("times among the ten nearest")
+    keys, rows = [query.key for query in found.dataset.queries], {row.recipe: row for row in found.rows}
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    for panel, (title, pair) in zip(figure.subplots(1, 2, sharey=True), pairs.items(), strict=True):
+        lines = []
+        for name, label in zip(pair, ("without CDM", "with CDM"), strict=True):
+            counts = returned(first_of(keys, rows[name].rankings))
+            lines.append((f"{label}: at most {counts.max()}", counts))
+            print(f"{title}, {label}: {rows[name].means}")
+        draw_returned(panel, lines)
+        panel.set_title(title)
+        panel.legend(frameon=False)
+    return figure
+
+
+def by_round(runner: Runner) -> Figure:
+    """CDM-07 figure 3: accuracy and reversibility after each round, on exact distances of the UKbench pictures.
+
+    0.1 is the α of that figure, 0.5 the one that is used.
+    """
+    dataset, recipe = load("ukbench", DATA / "ukbench"), RECIPES["context-l1"]
+    with open_snapshot(runner.prepare(dataset, recipe.features).index) as snapshot:
+        (part,) = snapshot.parts
+        keys = [row.key for row in snapshot.rows()]
+        near = nearest(part, kept=part.pictures, scoring=recipe.scoring)
+    truth = {query.key: query.truth for query in dataset.queries}
+    figure = Figure(figsize=(9, 3.2), layout="constrained")
+    panels = figure.subplots(1, 2)
+    for alpha, style in ((0.1, "o-"), (0.5, "s--")):
+        values = []
+        for number, terms in enumerate(rounds(near, replace(recipe.context, alpha=alpha))):
+            order = np.argsort(near.distance * terms.delta[near.picture], axis=1, kind="stable")[:, :NEIGHBOURS]
+            first = np.take_along_axis(near.picture, order, axis=1)
+            rankings = [[key, *(keys[other] for other in row)] for key, row in zip(keys, first, strict=True)]
+            tenth = (near.distance * terms.delta[near.picture])[np.arange(len(keys)), order[:, -1]] * terms.delta
+            ns = score(rankings, [truth[key] for key in keys], ["ns"], database=len(keys)).means["ns"]
+            values.append((ns / 4, diagnose(first_of(keys, rankings))["reversibility"]))
+            print(
+                f"α = {alpha}, round {number:2}: N-S {ns:.3f}, EER {values[-1][0]:.3f}, "
+                f"reversibility {values[-1][1]:.3f}, spread of mean distances {terms.spreads[-1]:.4f}, "
+                f"of the tenth {np.abs(tenth / np.exp(np.log(tenth).mean()) - 1).mean():.4f}"
+            )
+        for panel, line in zip(panels, zip(*values, strict=True), strict=True):
+            panel.plot(line, style, markersize=3, label=f"α = {alpha}")
+    for panel, title in zip(panels, ("EER = N-S / 4", "reversibility"), strict=True):
+        panel.set(title=title, xlabel="rounds of CDM")
+        panel.grid(linewidth=0.5)
+        panel.legend(frameon=False, loc="lower right")
     return figure
 
 
 def main(cache: Path) -> None:
+    runner = Runner(cache=cache, vocabulary=Vocabulary.ready(), processes=processors())
+    neighbourhood(DOCS / "context-neighbourhood.jpg")
     toy().savefig(DOCS / "context-toy.svg", metadata={"Date": None})
-    returned(cache).savefig(DOCS / "context-returned.svg", metadata={"Date": None})
+    by_round(runner).savefig(DOCS / "context-rounds.svg", metadata={"Date": None})
+    often(runner).savefig(DOCS / "context-returned.svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":

@@ -88,6 +88,16 @@ def test_each_round_of_cdm_scales_the_matrix(rounds: int, alpha: float, monkeypa
     assert found.spreads[-1] * len(r) * mean == pytest.approx(np.abs(r - mean).sum())  # S of eq. 10
 
 
+def test_rounds_start_without_terms_and_end_with_those_of_cdm() -> None:
+    near, options = lists(matrix(3, 60)), ContextOptions(method="cdm", alpha=0.1)
+    found = list(terms.rounds(near, options))
+    assert found[0].delta.tolist() == [1] * 60
+    assert [len(t.spreads) for t in found] == list(range(1, len(found) + 1))
+    last = METHODS["cdm"](near, options)
+    assert found[-1].delta.tolist() == last.delta.tolist()
+    assert found[-1].spreads == last.spreads
+
+
 @settings(max_examples=40, deadline=None)
 @given(seed=seeds, n=st.integers(12, 60))
 def test_cdm_evens_out_and_ends(seed: int, n: int) -> None:

@@ -24,7 +24,7 @@ from resight.evaluation.measures import (
     recall_at,
     score,
 )
-from resight.evaluation.neighbourhoods import diagnose, most_returned, never_seen, reversibility
+from resight.evaluation.neighbourhoods import diagnose, first_of, most_returned, never_seen, returned, reversibility
 
 
 def compute_ap(ranked: Sequence[Hashable], ok: Set[Hashable], junk: Set[Hashable]) -> Fraction:
@@ -218,7 +218,9 @@ def test_diagnosis_of_rankings() -> None:
     keys = [f"{i:02}" for i in range(20)]
     star = [[keys[0], *keys[1:]] if i == 0 else [keys[i], keys[0]] for i in range(20)]
     # 00 has ten neighbours, each of which has only 00; the other nine have 00 too, and nobody has them.
-    assert diagnose(keys, star) == {
+    near = first_of(keys, star)
+    assert returned(near).tolist() == [19] + [1] * 10 + [0] * 9
+    assert diagnose(near) == {
         "reversibility": pytest.approx((1 + 10) / 20),
         "never-seen": pytest.approx(9 / 20),
         "most-returned": 19.0,

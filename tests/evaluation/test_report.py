@@ -13,11 +13,13 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from resight.cli.evaluating import report_writer
 from resight.errors import UsageError
 from resight.evaluation.datasets.dataset import Dataset, Query
 from resight.evaluation.measures import Truth, precision_recall, score
+from resight.evaluation.neighbourhoods import diagnose, first_of, returned
 from resight.evaluation.report import plots, write_report
 from resight.evaluation.report.plots import interval
 from resight.evaluation.results import Evaluation, Row
@@ -252,6 +254,24 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, letters: Evaluation) ->
     (tmp_path / "out").write_text("a file")
     with pytest.raises(UsageError, match=r"cannot write .*index\.html.*; name another folder"):
         render(tmp_path, letters)
+
+
+def test_how_often_pictures_are_returned(tmp_path: Path, letters: Evaluation) -> None:
+    """Drawn where every picture was a query, with one line for each recipe."""
+    assert "How often pictures are returned" not in render(tmp_path, letters)
+    names = [*"abcd"]
+    dataset = make_dataset(tmp_path / "all", names, {n: Truth(frozenset(n)) for n in names}, measures=("map",))
+    found = evaluate(dataset, {"star": ["ab", "ba", "ca", "da"], "ring": ["ab", "bc", "cd", "da"]})
+    near = [first_of(names, row.rankings) for row in found.rows]
+    rows = [replace(row, means=row.means | diagnose(n)) for row, n in zip(found.rows, near, strict=True)]
+    page = render(tmp_path, replace(found, rows=tuple(rows)))
+    assert page.count("How often pictures are returned") == 1
+    assert "others: star at most 3, ring at most 1" in page
+    axes = Figure().add_subplot()
+    plots.draw_returned(axes, [(row.recipe, returned(n)) for row, n in zip(rows, near, strict=True)])
+    drawn = {str(line.get_label()): np.asarray(line.get_ydata()).tolist() for line in axes.lines[:2]}
+    assert drawn == {"star": [3, 1, 0, 0], "ring": [1, 1, 1, 1]}
+    assert axes.get_ylim()[0] < 0  # what is never seen is drawn as well
 
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:

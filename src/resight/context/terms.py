@@ -5,7 +5,8 @@ r(i) is the mean distance of picture i to its nearest neighbours, r̄ the geomet
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,21 +82,24 @@ def nicdm(near: Neighbours, options: ContextOptions) -> Terms:
 
 
 def cdm(near: Neighbours, options: ContextOptions) -> Terms:
-    """δ_i ← δ_i (r̄ / r(i))^α under the terms so far, until that evens out no more (CDM-07 eq. 9–12)."""
+    """The terms of the last round (CDM-07 eq. 9–12)."""
+    return deque(rounds(near, options), maxlen=1).pop()
+
+
+def rounds(near: Neighbours, options: ContextOptions) -> Iterator[Terms]:
+    """Terms of 1, then δ_i ← δ_i (r̄ / r(i))^α under the terms so far, until that evens out no more."""
     delta: Float64 = np.ones(len(near.picture))
     spreads: list[float] = []
-    best = Terms(delta, 0.0)
     for _ in range(MOST_ROUNDS):
         r, mean, spread, uncertain = _spread(near, delta, options.neighbours)
         if spreads and spread >= spreads[-1]:
-            break
+            return
         settled = bool(spreads) and spreads[-1] - spread < options.epsilon
         spreads.append(spread)
-        best = Terms(delta, mean, spreads=tuple(spreads), uncertain=uncertain)
+        yield Terms(delta, mean, spreads=tuple(spreads), uncertain=uncertain)
         if settled or not mean:
-            break
+            return
         delta = delta * (mean / r) ** options.alpha
-    return best
 
 
 def sinkhorn(near: Neighbours, options: ContextOptions) -> Terms:

@@ -16,13 +16,18 @@ from ..types import Int64
 NEIGHBOURS = 10  # what CDM-10 calls a neighbourhood, where it counts reversibility
 
 
-def diagnose(keys: Sequence[str], rankings: Sequence[Sequence[str]]) -> dict[str, float]:
-    """The three figures for a collection in which every picture was a query: keys[i] got rankings[i]."""
+def first_of(keys: Sequence[str], rankings: Sequence[Sequence[str]]) -> Int64:
+    """The neighbours of a collection in which every picture was a query: keys[i] got rankings[i]."""
     number = {key: i for i, key in enumerate(keys)}
     neighbours = np.full((len(keys), NEIGHBOURS), -1, np.int64)
     for i, ranking in enumerate(rankings):
         others = [number[key] for key in ranking[: NEIGHBOURS + 1] if key != keys[i]][:NEIGHBOURS]
         neighbours[i, : len(others)] = others
+    return neighbours
+
+
+def diagnose(neighbours: Int64) -> dict[str, float]:
+    """The three figures, by the names that tables give them."""
     return {
         "reversibility": reversibility(neighbours),
         "never-seen": never_seen(neighbours),
@@ -44,15 +49,15 @@ def reversibility(neighbours: Int64) -> float:
 
 def never_seen(neighbours: Int64) -> float:
     """The share of pictures, 0 to 1, that no other picture has as a neighbour: browsing never reaches them."""
-    return float((_returned(neighbours) == 0).mean())
+    return float((returned(neighbours) == 0).mean())
 
 
 def most_returned(neighbours: Int64) -> int:
     """How many pictures have the most popular one as a neighbour; k would be the even share."""
-    return int(_returned(neighbours).max())
+    return int(returned(neighbours).max())
 
 
-def _returned(neighbours: Int64) -> Int64:
+def returned(neighbours: Int64) -> Int64:
     """How often each picture is a neighbour, (n,)."""
     return np.bincount(_pairs(neighbours)[1], minlength=len(neighbours)).astype(np.int64)
 

@@ -27,7 +27,7 @@ from ..warm import warm
 from .cache import Extracted, FeatureCache, Wanted, read
 from .datasets import Dataset
 from .measures import precision_recall, score
-from .neighbourhoods import diagnose
+from .neighbourhoods import diagnose, first_of
 from .results import Evaluation, Row
 
 T = TypeVar("T")
@@ -164,7 +164,7 @@ class Runner:
         for recipe in recipes:
             rankings = tuple(tuple(keys[i] for i in answer[recipe].ranking) for answer in answers)
             scores = score(rankings, truths, names, database=len(dataset.images))
-            evenness = diagnose(asked, rankings) if all_asked else {}
+            evenness = diagnose(first_of(asked, rankings)) if all_asked else {}
             rows[recipe] = Row(
                 recipe=recipe,
                 means=scores.means | evenness,

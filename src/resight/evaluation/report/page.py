@@ -112,6 +112,8 @@ def _dataset(evaluation: Evaluation) -> Iterator[str]:
     ]
     if any(len(row.reliability) for row in evaluation.rows):
         drawn.append(("Confidence and truth", plots.reliability(evaluation)))
+    if "most-returned" in evaluation.rows[0].means:
+        drawn.append(("How often pictures are returned", plots.returned(evaluation)))
     yield '<div class="plots">'
     yield from (f"<figure><figcaption>{title}</figcaption>{svg}</figure>\n" for title, svg in drawn)
     yield "</div>\n"

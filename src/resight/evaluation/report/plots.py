@@ -11,18 +11,21 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from matplotlib.transforms import Bbox
 
-from ...types import Float64
+from ...types import Float64, Int64
+from .. import neighbourhoods
 from ..measures import LEVELS, LOWER_IS_BETTER
 from ..results import Evaluation
 from .text import escape, shorten
 
 RESAMPLES = 1000
+_TICKS = (0, *(m * 10**p for p in range(6) for m in (1, 3)))  # of counts on a log scale
 WIDTH = 5.0  # inches of 72 units; shown at about one unit per pixel, so a font of 11 stays readable on a phone
 # Stand-ins, replaced by the page's own colours when a plot is done, so that dark mode reaches the plots.
 INK, LINES = "#fd0001", "#fd0002"
@@ -130,6 +133,37 @@ def reliability_bins(pairs: Float64, *, least: int = 10) -> tuple[Float64, Float
     return confidence, right
 
 
+def returned(evaluation: Evaluation) -> str:
+    """How evenly the recipes return pictures; every picture has been a query."""
+    rows, keys = evaluation.rows, [query.key for query in evaluation.dataset.queries]
+    counts = [neighbourhoods.returned(neighbourhoods.first_of(keys, row.rankings)) for row in rows]
+    with _defaults():
+        figure, axes = _axes(height=3.4 + 0.2 * ((len(rows) + 1) // 2))
+        draw_returned(axes, [(shorten(row.recipe, 22), c) for row, c in zip(rows, counts, strict=True)])
+        figure.legend(loc="outside lower center", ncols=2, frameon=False)
+        said = (f"{row.recipe} at most {c.max()}" for row, c in zip(rows, counts, strict=True))
+        return _svg(figure, f"How often pictures are among the ten nearest of others: {', '.join(said)}")
+
+
+def draw_returned(axes: Axes, lines: Sequence[tuple[str, Int64]]) -> None:
+    """How often each picture is among the ten nearest of another, sorted, one line for each label.
+
+    Colours are matplotlib's current ones, so that pages without this report's style can show the plot too.
+    """
+    for i, (label, counts) in enumerate(lines):
+        axes.plot(np.sort(counts)[::-1], label=label, markevery=0.15, **_line(i))
+    even = neighbourhoods.NEIGHBOURS
+    axes.axhline(even, color=matplotlib.rcParams["text.color"], linewidth=0.8)
+    axes.text(1, 1.05 * even, "even share", transform=axes.get_yaxis_transform(), ha="right", va="bottom")
+    axes.set_yscale("symlog", linthresh=1, linscale=0.3)  # not log, so that pictures that are never seen have a place
+    top = 1.4 * max(even, *(int(counts.max()) for _, counts in lines))
+    axes.set(xlabel="pictures, the most often returned first", ylabel="times returned (log scale)", ylim=(-0.1, top))
+    axes.set_yticks([tick for tick in _TICKS if tick < top])
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.grid()
+
+
 def _label(figure: Figure, axes: Axes, points: Sequence[tuple[float, float, str]]) -> None:
     """Names beside their points, not on top of other names or points where that can be helped."""
     figure.draw_without_rendering()  # settles where the axes are
@@ -187,6 +221,7 @@ def _defaults() -> Iterator[None]:
         svg = {"svg.fonttype": "none", "svg.hashsalt": "resight", "text.parse_math": False}  # a name may hold $
         fonts = {"font.size": 11, "xtick.labelsize": 10, "ytick.labelsize": 10, "legend.fontsize": 10}
         ours: dict[Any, Any] = {**ink, **spines, **svg, **fonts, "axes.axisbelow": True, "grid.linewidth": 0.6}
+        ours["axes.prop_cycle"] = cycler(color=SERIES)
         matplotlib.rcParams.update(ours)
         yield
 
