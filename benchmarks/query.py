@@ -280,7 +280,7 @@ def run_stages(snapshot: Snapshot, assigner: Assigner, features: Features, recip
         verify_all(snapshot, [asked], candidates[: recipe.verify.shortlist], recipe)
         candidates.sort(key=lambda c: c.by_inliers)
     with watch.stage("expand"):
-        expand(snapshot, [asked], opinions, candidates, count, recipe)
+        expand(snapshot, [asked], [opinions], candidates, count, recipe)
     return watch.seconds
 
 

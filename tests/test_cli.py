@@ -250,6 +250,44 @@ def test_train_other_kinds_of_vocabularies(
     assert run_json("check", index)["problems"] == []
 
 
+def test_several_vocabularies(pictures: Path, tmp_path: Path) -> None:
+    """From training to a search with context: nothing but one option tells that there are three."""
+    own, index = tmp_path / "own.npz", tmp_path / "i.resight"
+    options = ("--words", 64, "--vocabularies", 3, "--processes", 1, "--set", "vocabulary.sample=600")
+    assert "192 words in 3 vocabularies" in run("train", pictures, "--out", own, *options)
+    again = run_json("train", pictures, "--out", own, *options, "--set", "vocabulary.vocabularies=3")
+    assert (again["words"], again["vocabularies"]) == (192, 3)
+    run("index", pictures, "--into", index, "--vocabulary", own, "--processes", 1)
+    facts = run_json("info", index)
+    assert (facts["words"], facts["vocabularies"]) == (192, 3)
+    assert "vocabulary   3 × 64 words" in run("info", index)
+    assert run_json("check", index)["features"] == facts["features"]
+    learnt = run_json("context", index, "--recipe", "context-l1", "--set", "context.neighbours=2")
+    assert (learnt["pictures"], learnt["references"]) == (4, 4)
+    assert "4 pictures measured against 4; neighbourhoods differ by" in run("context", index, "--recipe", "context-l1")
+    assert "contexts     own recipe, " in run("info", index)
+    for words in ((), ("--set", "aggregate.quantile=1"), ("--recipe", "context-l1"), ("--recipe", "bow-l1")):
+        hits = run_json("search", index, pictures / "3.png", *words)["results"][0]["hits"]
+        assert (hits[0]["key"], hits[0]["score"]) == (str(pictures / "3.png"), 1.0)
+    whole, stored = (
+        run_json("search", index, *words, "--recipe", "bow-l1")["results"][0]["query_features"]
+        for words in ((pictures / "1.png",), ("--key", pictures / "1.png"))
+    )
+    assert whole == stored
+    assert run_json("context", index, "--recipe", "context-l1", "--forget")["forgotten"]
+    assert len(run_json("info", index)["contexts"]) == 1
+    assert (
+        "'quantile' must be at least 0.0 and at most 1.0"
+        in run_json("search", index, pictures / "3.png", "--set", "aggregate.quantile=2", code=2)["error"]
+    )
+
+
+@pytest.mark.parametrize("name", ["words", "vocabularies"])
+def test_train_options_that_contradict_each_other(pictures: Path, tmp_path: Path, name: str) -> None:
+    words = ("train", pictures, "--out", tmp_path / "v.npz", f"--{name}", 3, "--set", f"vocabulary.{name}=2")
+    assert run_json(*words, code=2)["error"] == f"--{name} 3 and --set vocabulary.{name}=2 contradict each other"
+
+
 def test_train_says_what_does_not_go_together(pictures: Path, tmp_path: Path) -> None:
     def refused(*settings: str, words: int = 60) -> str:
         chosen = [word for setting in settings for word in ("--set", f"vocabulary.{setting}")]

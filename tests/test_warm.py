@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from resight.index import Index
+from resight.vocabulary import Vocabulary
 
 from .test_index import texture, write
 
@@ -29,12 +31,13 @@ warm()
 before = compiled()
 for warmed in ("scoring.kernels.scan_product", "scoring.voting.add_votes", "rerank.verify._verify_each"):
     assert before[f"resight.{warmed}"], before
-with Index.open(sys.argv[1]) as index:
-    chosen = [ScoringOptions(weak_geometry=weak, inter=inter) for weak in (False, True) for inter in (False, True)]
-    union = Recipe(description="", expand=ExpandOptions(kind="union"))
-    for recipe in [*RECIPES, union, *(Recipe(description="", scoring=scoring) for scoring in chosen)]:
-        result = index.search(sys.argv[2], recipe=recipe)
-        assert result.hits
+chosen = [ScoringOptions(weak_geometry=weak, inter=inter) for weak in (False, True) for inter in (False, True)]
+union = Recipe(description="", expand=ExpandOptions(kind="union"))
+for path in sys.argv[2:]:
+    with Index.open(path) as index:
+        for recipe in [*RECIPES, union, *(Recipe(description="", scoring=scoring) for scoring in chosen)]:
+            result = index.search(sys.argv[1], recipe=recipe)
+            assert result.hits
     assert 0 < result.hits[0].inliers < 0.8 * result.query_features, "nothing to expand the query with"
 late = [name for name, count in compiled().items() if count != before.get(name)]
 assert not late, late
@@ -42,10 +45,15 @@ assert not late, late
 
 
 def test_nothing_is_compiled_after_warming_up(tmp_path: Path) -> None:
-    with Index.create(tmp_path / "i.resight") as index:
-        for seed in range(3):
-            index.add(texture(seed), key=str(seed))
-        for name in ("context", "context-l1"):
-            index.learn_context(name)
+    ready = Vocabulary.ready()
+    halves = replace(ready, vocabularies=2)
+    places = []
+    for number, vocabulary in enumerate((ready, halves)):
+        with Index.create(tmp_path / f"{number}.resight", vocabulary=vocabulary) as index:
+            places.append(index.path)
+            for seed in range(3):
+                index.add(texture(seed), key=str(seed))
+            for name in ("context", "context-l1"):
+                index.learn_context(name)
     query = write(tmp_path / "query.png", np.hstack([texture(1), texture(9)]))
-    subprocess.run([sys.executable, "-c", SCRIPT, tmp_path / "i.resight", query], check=True)
+    subprocess.run([sys.executable, "-c", SCRIPT, query, *places], check=True)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from . import images
 from .analyse import AnalyserPlan, Job, Outcome, content_hash, features_of, make_entry
-from .context import METHODS, Reference, context_name
+from .context import METHODS, Reference, context_name, name_of
 from .engine import run
 from .errors import StoreError, UsageError, VocabularyError
 from .features import extract, insist_on_known
@@ -44,7 +44,8 @@ class IndexInfo:
     commit: int
     segments: int
     removed: int  # pictures removed whose place a merge will free
-    words: int
+    words: int  # of all vocabularies
+    vocabularies: int
     vocabulary: str  # fingerprint
     settings: dict[str, Any]
     contexts: list[str]  # recipes that context terms were learnt for
@@ -155,7 +156,8 @@ class Index:
 
     def get(self, key: str) -> Row | None:
         """What is stored about a picture."""
-        return self._snapshot.find(key)
+        row = self._snapshot.find(key)
+        return row and replace(row, features=row.features // self._snapshot.manifest.vocabularies)
 
     def keys(self) -> Iterator[str]:
         """The keys of all pictures, in no particular order."""
@@ -164,6 +166,7 @@ class Index:
     def info(self) -> IndexInfo:
         manifest = self._snapshot.manifest
         known = {context_name(recipe.scoring, recipe.context): name for name, recipe in RECIPES.items()}
+        contexts = dict.fromkeys(name_of(stored)[0] for stored in manifest.contexts)
         return IndexInfo(
             path=str(self.path),
             pictures=manifest.pictures,
@@ -173,9 +176,10 @@ class Index:
             segments=len(manifest.segments),
             removed=sum(s.dead_pictures for s in manifest.segments),
             words=self.vocabulary.words,
+            vocabularies=manifest.vocabularies,
             vocabulary=manifest.vocabulary_fingerprint,
             settings=manifest.settings,
-            contexts=[known.get(name, f"own recipe, {name}") for name in manifest.contexts],
+            contexts=[known.get(name, f"own recipe, {name}") for name in contexts],
             clusters=self.clusters.count,
         )
 
@@ -227,23 +231,23 @@ class Index:
 
     def learn_context(
         self, recipe: str | Recipe = "context", *, done: Callable[[int], None] = lambda count: None
-    ) -> Reference:
+    ) -> list[Reference]:
         """Commit, then give every picture the context term that the recipe needs; later ones get theirs when added.
 
-        Memory: the features of the reference set, ``context.references`` pictures at most. ``done`` hears how many more
-        pictures were compared.
+        There is a reference set for each vocabulary of the index. Memory: the features of all, ``context.references``
+        pictures at most in each. ``done`` hears how many more pictures were compared; all are, in each vocabulary.
         """
         chosen = _contextual(recipe)
         self.commit()
-        reference = self._writing().learn_context(chosen.scoring, chosen.context, done=done)
+        references = self._writing().learn_context(chosen.scoring, chosen.context, done=done)
         self.refresh()
-        return reference
+        return references
 
     def forget_context(self, recipe: str | Recipe = "context") -> bool:
         """Commit, then drop the context terms of a recipe, or of this name in ``info``; False if there were none."""
         self.commit()
         name = recipe if isinstance(recipe, str) else ""
-        if name not in self._snapshot.manifest.contexts:
+        if name not in {name_of(stored)[0] for stored in self._snapshot.manifest.contexts}:
             chosen = _contextual(recipe)
             name = context_name(chosen.scoring, chosen.context)
         known = self._writing().forget_context(name)
@@ -334,7 +338,7 @@ class Index:
         located = self._snapshot.locate(key)
         if located is None:
             raise UsageError(f"no picture with the key {key!r} is indexed; a key is the path under which one was")
-        asked = stored_question(*located)
+        asked = stored_question(*located, vocabularies=self._snapshot.manifest.vocabularies)
         _insist_on_overlap(region, asked.features)
         return asked if region is None else asked.only(region.contains(asked.features.xy))
 

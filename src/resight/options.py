@@ -205,6 +205,18 @@ class ClusterOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AggregateOptions(Options):
+    """The rankings of several vocabularies → one (CDM-10 §IV). Happens by itself where an index has several."""
+
+    stage: ClassVar[str] = "aggregate"
+
+    # A picture is placed by the best of its ranks that this share of all vocabularies reach; 0.5: the median rank.
+    quantile: float = option(0.5, least=0.0, most=1.0)
+    # Pictures that each vocabulary ranks, the best ones; as many as are wanted in any case. The others have no rank.
+    depth: int = option(1000, least=1)
+
+
+@dataclass(frozen=True, kw_only=True)
 class VerifyOptions(Options):
     """Shortlist → geometrically verified list."""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from .errors import OptionError
 from .options import (
+    AggregateOptions,
     AssignOptions,
     ClusterOptions,
     ContextOptions,
@@ -33,6 +34,7 @@ class Recipe:
     scoring: ScoringOptions = field(default_factory=ScoringOptions)
     context: ContextOptions = field(default_factory=ContextOptions)
     clusters: ClusterOptions = field(default_factory=ClusterOptions)
+    aggregate: AggregateOptions = field(default_factory=AggregateOptions)
     verify: VerifyOptions = field(default_factory=VerifyOptions)
     expand: ExpandOptions = field(default_factory=ExpandOptions)
 
@@ -46,6 +48,7 @@ STAGES: dict[str, type[Options]] = {
         ScoringOptions,
         ContextOptions,
         ClusterOptions,
+        AggregateOptions,
         VerifyOptions,
         ExpandOptions,
     )

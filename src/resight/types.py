@@ -88,6 +88,11 @@ class Words:
         """These rows, by number or by mask."""
         return Words(self.feature[chosen], self.word[chosen], self.signature[chosen])
 
+    def within(self, span: range) -> Words:
+        """The rows with these words, which are counted from 0 on: those of one of several vocabularies."""
+        mine = self.rows((self.word >= span.start) & (self.word < span.stop))
+        return Words(mine.feature, mine.word - np.int32(span.start), mine.signature)
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:

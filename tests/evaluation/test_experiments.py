@@ -33,6 +33,7 @@ from resight.evaluation.experiments.outcome import CAUTION
 from resight.evaluation.experiments.run import FOLDERS
 from resight.evaluation.measures import Truth, score
 from resight.recipes import RECIPES
+from resight.store import open_snapshot
 from resight.vocabulary import Vocabulary
 
 from ..test_index import texture, write
@@ -184,6 +185,45 @@ def test_variants_differ_as_their_labels_say() -> None:
     assert [(p.place, p.value, p.note) for p in tree.published] == [("table III #1", 3.41, "")]
     assert reduced.vocabulary == replace(rows["L1, no CDM"].vocabulary, pca=36)
     assert [(p.place, p.value, p.note) for p in reduced.published] == [("table III #3", 3.01, "30000 words")]
+
+
+def test_table_4_continues_table_1() -> None:
+    """One vocabulary is no aggregation: the first rows are those of table I. More vocabularies or words never lose."""
+    for (count, words), values in cdm10.TABLE_IV.items():
+        if count == 1:
+            assert values == (cdm10.TABLE_I["N-S", words][1], cdm10.TABLE_I["N-S", words][3])
+        for other in ((3, words), (5, words), (9, words), (19, words), (count, 30000)):
+            if other > (count, words):
+                assert all(more >= less for more, less in zip(cdm10.TABLE_IV[other], values, strict=True))
+
+
+def test_aggregation_differs_as_its_labels_say() -> None:
+    rows = {row.label: row for row in EXPERIMENTS["cdm-aggregation"].rows}
+    assert len(rows) == 2 * (3 + 2)
+    with_cdm, without = rows["3 × 10000 words, CDM"], rows["3 × 10000 words, no CDM"]
+    assert with_cdm.vocabulary == without.vocabulary == Learnt(words=10_000, on="itself", vocabularies=3)
+    assert (with_cdm.recipe.context.method, without.recipe.context.method) == ("cdm", "none")
+    assert [(p.place, p.value) for p in with_cdm.published] == [("table IV #5", 3.63)]
+    assert [p.value for p in without.published] == [3.20]
+
+
+def test_aggregation_runs(data: Path, tmp_path: Path) -> None:
+    """Its rows with few words: an index for each number of vocabularies, and context terms for each vocabulary."""
+    small = tuple(
+        replace(row, vocabulary=replace(row.vocabulary, words=16), recipe=replace(row.recipe, context=context))
+        for row in EXPERIMENTS["cdm-aggregation"].rows[:4]
+        for context in [replace(row.recipe.context, neighbours=3)]
+    )
+    experiment = replace(EXPERIMENTS["cdm-aggregation"], rows=small)
+    outcome = run(experiment, data=data, cache=tmp_path / "cache")
+    assert all(figures["ukbench"]["ns"] > 3.0 for figures in outcome.figures.values())  # near copies; chance is 2
+    indexes = [open_snapshot(path) for path in (tmp_path / "cache" / "indexes").glob("*.resight")]
+    assert sorted(len(snapshot.manifest.contexts) for snapshot in indexes) == [1, 3]
+    before = every_file(tmp_path / "cache")
+    assert run(experiment, data=data, cache=tmp_path / "cache").figures == outcome.figures
+    assert every_file(tmp_path / "cache") == before
+    for snapshot in indexes:
+        snapshot.close()
 
 
 def test_unknown_name_lists_the_known() -> None:

@@ -141,7 +141,8 @@ def learn_context(
 ) -> Reference:
     """Context terms for all pictures, in one commit by one writer."""
     with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:
-        return writer.learn_context(scoring, context)
+        (reference,) = writer.learn_context(scoring, context)
+        return reference
 
 
 def terms(folder: Path, *, scoring: ScoringOptions = L1, context: ContextOptions = NEAR) -> dict[str, float]:

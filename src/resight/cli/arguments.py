@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import OptionError, UsageError
-from ..options import AssignOptions, ContextOptions, ExpandOptions, Options, ScoringOptions, VerifyOptions, parse_value
+from ..options import (
+    AggregateOptions,
+    AssignOptions,
+    ContextOptions,
+    ExpandOptions,
+    Options,
+    ScoringOptions,
+    VerifyOptions,
+    parse_value,
+)
 from ..recipes import Recipe
 from ..recipes import recipe as named_recipe
 from .app import MANIFEST, default_index
@@ -61,12 +70,14 @@ def build(kind: type[T], changed: dict[type[Options], dict[str, Any]]) -> T:
 def chosen_recipe(name: str, settings: list[str] | None) -> Recipe:
     """A named recipe with some options changed."""
     chosen = named_recipe(name)
-    changed = parse_settings(settings, AssignOptions, ScoringOptions, ContextOptions, VerifyOptions, ExpandOptions)
+    kinds = (AssignOptions, ScoringOptions, ContextOptions, AggregateOptions, VerifyOptions, ExpandOptions)
+    changed = parse_settings(settings, *kinds)
     return replace(
         chosen,
         assign=replace(chosen.assign, **changed[AssignOptions]),
         scoring=replace(chosen.scoring, **changed[ScoringOptions]),
         context=replace(chosen.context, **changed[ContextOptions]),
+        aggregate=replace(chosen.aggregate, **changed[AggregateOptions]),
         verify=replace(chosen.verify, **changed[VerifyOptions]),
         expand=replace(chosen.expand, **changed[ExpandOptions]),
     )

@@ -118,7 +118,8 @@ def info(
     typer.echo(f"features     {facts.features}")
     typer.echo(f"size         {facts.size / 2**20:.1f} MiB{per_picture}")
     typer.echo(f"segments     {facts.segments}, commit {facts.commit}")
-    typer.echo(f"vocabulary   {facts.words} words, {facts.vocabulary}")
+    several = f"{facts.vocabularies} × " if facts.vocabularies > 1 else ""
+    typer.echo(f"vocabulary   {several}{facts.words // facts.vocabularies} words, {facts.vocabulary}")
     typer.echo(f"settings     {json.dumps(facts.settings)}")
     if facts.contexts:
         typer.echo(f"contexts     {', '.join(facts.contexts)}")
@@ -211,11 +212,12 @@ def context(
             facts["forgotten"] = target.forget_context(chosen_recipe(recipe, settings) if own else recipe)
             text = "forgotten" if facts["forgotten"] else "there was nothing to forget"
         else:
-            with counting(len(target), text="comparing") as done:
+            with counting(len(target) * target.vocabulary.vocabularies, text="comparing") as done:
                 learnt = target.learn_context(chosen_recipe(recipe, settings), done=done)
-            references, uncertain = len(learnt.terms.delta), learnt.terms.uncertain
-            before, after = learnt.terms.spreads[:1], learnt.terms.spreads[-1:]
-            facts |= {"references": references, "uncertain": uncertain, "spreads": list(learnt.terms.spreads)}
+            references, uncertain = len(learnt[0].terms.delta), sum(r.terms.uncertain for r in learnt)
+            spreads = max((r.terms.spreads for r in learnt), key=lambda s: s[-1:])  # of the least even vocabulary
+            before, after = spreads[:1], spreads[-1:]
+            facts |= {"references": references, "uncertain": uncertain, "spreads": list(spreads)}
             evened = f"; neighbourhoods differ by {after[0]:.1%} instead of {before[0]:.1%}" if before else ""
             text = f"{facts['pictures']} pictures measured against {references}{evened}"
             if uncertain:
@@ -231,7 +233,14 @@ def context(
 def train(
     pictures: Annotated[list[Path], typer.Argument(help="Folders and picture files to learn from.")],
     out: Annotated[Path, typer.Option(help="The vocabulary file to write.")],
-    words: Annotated[int | None, typer.Option(min=1, help="Number of visual words.")] = None,
+    words: Annotated[int | None, typer.Option(min=1, help="Number of visual words, of each vocabulary.")] = None,
+    vocabularies: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Independent vocabularies, whose rankings a search combines; each costs as much as one. Default: 1.",
+        ),
+    ] = None,
     processes: Processes = None,
     settings: Set = None,
     as_json: AsJson = False,
@@ -245,8 +254,11 @@ def train(
     from ..vocabulary import train as train_vocabulary
 
     changed = parse_settings(settings, FeatureOptions, ImageOptions, VocabularyOptions)
-    if words is not None:
-        changed[VocabularyOptions]["words"] = words
+    for name, value in (("words", words), ("vocabularies", vocabularies)):
+        if value is not None and changed[VocabularyOptions].setdefault(name, value) != value:
+            raise UsageError(
+                f"--{name} {value} and --set vocabulary.{name}={changed[VocabularyOptions][name]} contradict each other"
+            )
     options, features = build(VocabularyOptions, changed), build(FeatureOptions, changed)
     if not out.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {out.absolute().parent} to write {out.name} into; make it first")
@@ -272,12 +284,14 @@ def train(
     vocabulary = train_vocabulary(rows, options=options, source=source, features=features)
     vocabulary.save(out)
     facts = {"vocabulary": str(out), "fingerprint": vocabulary.fingerprint, "words": vocabulary.words,
-             "descriptors": len(rows), "pictures": total - len(skipped), "skipped": skipped}  # fmt: skip
+             "vocabularies": vocabulary.vocabularies, "descriptors": len(rows),
+             "pictures": total - len(skipped), "skipped": skipped}  # fmt: skip
+    several = f" in {vocabulary.vocabularies} vocabularies" if vocabulary.vocabularies > 1 else ""
     if as_json:
         say_json(facts)
     else:
         typer.echo(
-            f"{printable(str(out))}: {vocabulary.words} words from {len(rows)} descriptors "
+            f"{printable(str(out))}: {vocabulary.words} words{several} from {len(rows)} descriptors "
             f"of {total - len(skipped)} pictures"
         )
     if vocabulary.words < wanted:

@@ -10,8 +10,38 @@ VERSION = 1  # raised when the same options come to give other terms
 
 
 def context_name(scoring: ScoringOptions, context: ContextOptions) -> str:
-    """What terms learnt with these options are stored under."""
+    """What terms learnt with these options are known by."""
     return fingerprint(scoring, context, {"version": VERSION})
 
 
-__all__ = ["METHODS", "Neighbours", "Reference", "Terms", "context_name", "contextual", "distances", "nearest"]
+def stored_names(name: str, vocabularies: int) -> list[str]:
+    """What these terms are stored under, for each vocabulary; where there is one, under their name.
+
+    >>> stored_names("c0ffee", 1), stored_names("c0ffee", 2)
+    (['c0ffee'], ['c0ffee-0', 'c0ffee-1'])
+    """
+    return [name] if vocabularies == 1 else [f"{name}-{v}" for v in range(vocabularies)]
+
+
+def name_of(stored: str) -> tuple[str, int]:
+    """The name that terms stored under this one are known by, and the number of their vocabulary.
+
+    >>> name_of("c0ffee"), name_of("c0ffee-1")
+    (('c0ffee', 0), ('c0ffee', 1))
+    """
+    name, _, vocabulary = stored.partition("-")
+    return name, int(vocabulary or 0)
+
+
+__all__ = [
+    "METHODS",
+    "Neighbours",
+    "Reference",
+    "Terms",
+    "context_name",
+    "contextual",
+    "distances",
+    "name_of",
+    "nearest",
+    "stored_names",
+]

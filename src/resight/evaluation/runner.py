@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from ..analyse import make_entry
-from ..context import context_name
+from ..context import context_name, name_of
 from ..engine import run
 from ..errors import EngineError, UsageError
 from ..options import AssignOptions, FeatureOptions, IndexingOptions, fingerprint, to_dict
@@ -136,7 +136,7 @@ class Runner:
 
     def _learn_contexts(self, dataset: Dataset, index: Path, recipes: Mapping[str, Recipe]) -> None:
         """What the recipes need to know of neighbourhoods, unless it was learnt before."""
-        known = read_manifest(index).contexts
+        known = {name_of(stored)[0] for stored in read_manifest(index).contexts}
         wanted = {
             context_name(recipe.scoring, recipe.context): recipe
             for recipe in recipes.values()

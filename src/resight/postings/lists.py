@@ -28,6 +28,10 @@ class Lists:
     def words(self) -> int:
         return len(self.offsets) - 1
 
+    def within(self, span: range) -> Lists:
+        """The lists of these words, which are counted from 0 on. Postings keep their numbers."""
+        return Lists(self.offsets[span.start : span.stop + 1], self.image, self.signature, self.geometry)
+
 
 def build(pictures: Sequence[tuple[Words, npt.NDArray[Any]]], *, words: int) -> Lists:
     """Lists over pictures 0, 1, …, each given by its words and the geometry codes of its features."""

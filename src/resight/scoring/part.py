@@ -52,6 +52,20 @@ class Part:
         read = None if places is None else lambda words: places
         return cls(lambda words, *columns: lists, squared, alive, idf, bounds, read)
 
+    def within(self, span: range) -> Part:
+        """The same pictures as if these words were all there are: counted from 0 on, with norms of their own."""
+
+        def read(words: Int32 | None, *columns: str) -> Lists:
+            return self.read(None if words is None else words + np.int32(span.start), *columns).within(span)
+
+        def places(words: Int32) -> UInt32:
+            assert self.cells
+            return self.cells(words + np.int32(span.start))[span.start : span.stop]
+
+        _, _, _, squared = count(read(None, "image"), np.ones(self.pictures, np.bool_))
+        idf = self.idf[span.start : span.stop]
+        return Part(read, squared, self.alive, idf, self.bounds, places if self.cells else None)
+
     @property
     def pictures(self) -> int:
         return len(self.squared)

@@ -12,7 +12,7 @@ from ..context import contextual
 from ..options import ScoringOptions
 from ..postings import build, decode
 from ..recipes import Recipe
-from ..rerank import Placed, Verified, one_to_one, verify
+from ..rerank import Placed, Verified, aggregate, one_to_one, verify
 from ..scoring import Part, best, matches, score
 from ..store import Row, Snapshot
 from ..types import Float32, Region
@@ -37,6 +37,7 @@ class Candidate:
     score: float
     checked: bool = False  # whether geometry was asked
     located: Located | None = None  # what it said
+    plain: float | None = None  # where the score is made of ranks: that which the first vocabulary gives
 
     @property
     def place(self) -> tuple[int, int]:
@@ -62,7 +63,7 @@ Scores = list[Float32]  # for each part one score per picture
 
 @dataclass(frozen=True)
 class Opinion:
-    """What a question says of every picture."""
+    """What a question says of every picture, in one vocabulary."""
 
     scores: Scores
     asked: Question
@@ -79,13 +80,19 @@ class Opinion:
         return float(score(query, [part], options=self.options)[0][0])
 
 
-def opinion(snapshot: Snapshot, asked: Question, recipe: Recipe) -> Opinion:
-    parts, scoring = snapshot.parts, recipe.scoring
-    scores = score(asked.query, parts, options=scoring, clusters=snapshot.visit(asked.words, recipe.clusters.probe))
+def opinion(snapshot: Snapshot, asked: Question, recipe: Recipe, vocabulary: int = 0) -> Opinion:
+    parts, mine, scoring = snapshot.views[vocabulary], asked.within(snapshot.spans[vocabulary]), recipe.scoring
+    visited = snapshot.visit(asked.words, recipe.clusters.probe)
+    scores = score(mine.query, parts, options=scoring, clusters=visited)
     if recipe.context.method != "none":
-        terms = snapshot.terms(scoring, recipe.context)
+        terms = snapshot.terms(scoring, recipe.context)[vocabulary]
         scores = [contextual(scoring.measure, s, t) for s, t in zip(scores, terms, strict=True)]
-    return Opinion(scores, asked, parts[0].idf if parts else np.zeros(0, np.float32), scoring)
+    return Opinion(scores, mine, parts[0].idf if parts else np.zeros(0, np.float32), scoring)
+
+
+def opinions_of(snapshot: Snapshot, questions: Sequence[Question], recipe: Recipe) -> list[list[Opinion]]:
+    """For each vocabulary what all questions say."""
+    return [[opinion(snapshot, q, recipe, v) for q in questions] for v in range(snapshot.manifest.vocabularies)]
 
 
 def at_one_scale(opinions: Sequence[Opinion]) -> list[Scores]:
@@ -119,6 +126,19 @@ def shortlist(snapshot: Snapshot, scores: Scores, count: int) -> list[Candidate]
     return sorted(candidates, key=lambda c: c.by_score)[:count]
 
 
+def agreed(snapshot: Snapshot, totals: Sequence[Scores], count: int, recipe: Recipe) -> list[Candidate]:
+    """The best ``count`` living pictures by each vocabulary's scores; by the ranks there, if there are several."""
+    if len(totals) == 1 or not totals[0]:
+        return shortlist(snapshot, totals[0], count)
+    options = recipe.aggregate
+    together = [np.concatenate(scores) for scores in totals]
+    combined = aggregate(together, quantile=options.quantile, depth=max(options.depth, count))
+    candidates = shortlist(snapshot, np.split(combined, np.cumsum([len(s) for s in totals[0]])[:-1]), count)
+    for candidate in candidates:
+        candidate.plain = float(totals[0][candidate.part][candidate.row.ordinal])
+    return candidates
+
+
 def verify_all(
     snapshot: Snapshot, questions: Sequence[Question], candidates: Sequence[Candidate], recipe: Recipe
 ) -> None:
@@ -134,14 +154,16 @@ def _verify_part(
     if not candidates:
         return
     segment, features = snapshot.segments[part], asked.features
+    words = asked.words.within(snapshot.spans[0])  # in several vocabularies a match would count as often
     slot_of = np.full(segment.record.pictures, -1, np.int32)
     slot_of[[c.row.ordinal for c in candidates]] = np.arange(len(candidates))
-    clusters = snapshot.parts[part].clusters_of(np.array([c.row.ordinal for c in candidates]))
-    found = matches(asked.words, snapshot.parts[part], slot_of, recipe.scoring, clusters)
+    view = snapshot.views[0][part]
+    clusters = view.clusters_of(np.array([c.row.ordinal for c in candidates]))
+    found = matches(words, view, slot_of, recipe.scoring, clusters)
     found = found[one_to_one(found[:, 2], found[:, 3])]
     found = found[np.argsort(found[:, 0], kind="stable")]
     sizes = np.array([(c.row.width, c.row.height) for c in candidates])
-    feature = asked.words.feature[found[:, 1]]
+    feature = words.feature[found[:, 1]]
     ours = Placed(features.xy[feature], features.scale[feature], features.angle[feature])
     theirs = Placed(*decode(segment.geometry(found[:, 2]), sizes.max(axis=1)[found[:, 0]]))
     bounds = np.searchsorted(found[:, 0], np.arange(len(candidates) + 1))

@@ -11,7 +11,7 @@ from ..recipes import Recipe
 from ..scoring import distinct
 from ..store import Snapshot
 from ..types import Features, Float64, Words
-from .candidates import Candidate, Opinion, Scores, at_one_scale, box, mean_scores, opinion, shortlist, verify_all
+from .candidates import Candidate, Opinion, Scores, agreed, at_one_scale, box, mean_scores, opinions_of, verify_all
 from .question import Question, stored_question
 
 # A result that shares this much of the query's features is the same picture again: expansion learns nothing from it.
@@ -23,12 +23,12 @@ MARGIN = 0.25
 def expand(
     snapshot: Snapshot,
     questions: Sequence[Question],
-    opinions: list[Opinion],
+    opinions: Sequence[Sequence[Opinion]],
     candidates: list[Candidate],
     count: int,
     recipe: Recipe,
 ) -> list[Candidate]:
-    """Ask again with what the best verified results show of the same thing."""
+    """Ask again with what the best verified results show of the same thing. Opinions: of each vocabulary."""
     located = [c for c in candidates if c.located and c.inliers < SAME_PICTURE * len(questions[c.located.question])]
     if not located:
         return sorted(candidates, key=lambda c: c.by_score)
@@ -36,13 +36,15 @@ def expand(
     seen = [_seen_in(snapshot, questions, c) for c in sources]
     if recipe.expand.kind == "union":
         questions = [_union([q, *(s for s, of in seen if of == n)], recipe) for n, q in enumerate(questions)]
-        opinions = [opinion(snapshot, q, recipe) for q in questions]
-        scores = mean_scores(at_one_scale(opinions))
+        totals = [mean_scores(at_one_scale(o)) for o in opinions_of(snapshot, questions, recipe)]
     else:
-        opinions = [*opinions, *(opinion(snapshot, s, recipe) for s, _ in seen)]
-        scores = mean_of_others(at_one_scale(opinions), sources)
+        theirs = opinions_of(snapshot, [s for s, _ in seen], recipe)
+        totals = [
+            mean_of_others(at_one_scale([*ours, *others]), sources)
+            for ours, others in zip(opinions, theirs, strict=True)
+        ]
     known = {c.place: c for c in candidates if c.checked}
-    expanded = shortlist(snapshot, scores, count)
+    expanded = agreed(snapshot, totals, count, recipe)
     for candidate in expanded:
         if before := known.get(candidate.place):
             candidate.located, candidate.checked = before.located, True
@@ -66,7 +68,8 @@ def _seen_in(snapshot: Snapshot, questions: Sequence[Question], candidate: Candi
     """The candidate's stored features, placed in the frame of the query that found it, those near it alone; which."""
     assert candidate.located
     asked = questions[candidate.located.question].features
-    theirs = stored_question(snapshot.segments[candidate.part], candidate.row)
+    vocabularies = snapshot.manifest.vocabularies
+    theirs = stored_question(snapshot.segments[candidate.part], candidate.row, vocabularies=vocabularies)
     features, to_query = theirs.features, _inverse(candidate.located.verified.transform)
     (p, q), (r, s) = to_query[:, :2]
     placed = Features(

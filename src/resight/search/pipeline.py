@@ -1,4 +1,4 @@
-"""The pipeline, from questions to hits: score → shortlist → verify → expand → name."""
+"""The pipeline, from questions to hits: score (→ aggregate) → shortlist → verify → expand → name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..rerank import confidence
 from ..store import Snapshot
 from ..timing import Stopwatch
 from ..types import Hit, SearchResult
-from .candidates import Candidate, Scores, at_one_scale, box, mean_scores, opinion, shortlist, verify_all
+from .candidates import Candidate, Scores, agreed, at_one_scale, box, mean_scores, opinions_of, verify_all
 from .expand import expand
 from .question import Question
 
@@ -47,9 +47,9 @@ def rank(
     """At least ``count`` candidates, if so many share anything with the questions, and the score of the background."""
     count = max(count, recipe.verify.shortlist)
     with watch.stage("score"):
-        opinions = [opinion(snapshot, q, recipe) for q in questions]
-        total = mean_scores(at_one_scale(opinions))
-        candidates = shortlist(snapshot, total, count)
+        opinions = opinions_of(snapshot, questions, recipe)
+        totals = [mean_scores(at_one_scale(o)) for o in opinions]
+        candidates = agreed(snapshot, totals, count, recipe)
     if recipe.verify.shortlist:
         with watch.stage("verify"):
             verify_all(snapshot, questions, candidates[: recipe.verify.shortlist], recipe)
@@ -57,7 +57,7 @@ def rank(
         if recipe.expand.results and candidates:
             with watch.stage("expand"):
                 candidates = expand(snapshot, questions, opinions, candidates, count, recipe)
-    return candidates, _background(total)
+    return candidates, _background(totals[0])
 
 
 def _background(scores: Scores) -> float:
@@ -67,8 +67,12 @@ def _background(scores: Scores) -> float:
 
 
 def evidence(candidate: Candidate, background: float) -> tuple[int, float]:
-    """What confidence is judged by: matches that agree, and the score relative to that of the background."""
-    return candidate.inliers, candidate.score / background if background else 0.0
+    """What confidence is judged by: matches that agree, and the score relative to that of the background.
+
+    Places in a ranking do not tell how much pictures have in common, so the score is that of one vocabulary.
+    """
+    score = candidate.score if candidate.plain is None else candidate.plain
+    return candidate.inliers, score / background if background else 0.0
 
 
 def _hit(candidate: Candidate, background: float | None) -> Hit:

@@ -79,6 +79,8 @@ def _vocabulary_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
         return
     if vocabulary.fingerprint != manifest.vocabulary_fingerprint:
         yield f"the vocabulary is {vocabulary.fingerprint}, the index was made with {manifest.vocabulary_fingerprint}"
+    if vocabulary.vocabularies != manifest.vocabularies:
+        yield f"{vocabulary.vocabularies} vocabularies, {manifest.vocabularies} recorded"
 
 
 def _learnt_problems(folder: Path, manifest: Manifest) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Clusters of the pictures of an index."""
+"""Clusters of the pictures of an index. With several vocabularies pictures are put into clusters by the first."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def learn_clusters(snapshot: Snapshot, options: ClusterOptions) -> Clusters:
     """From some pictures of the index, the same ones however they are spread over segments."""
     if not snapshot.pictures:
         raise UsageError(f"{snapshot.folder} has no pictures yet, so there are no clusters to find; add some first")
-    pictures = drawn(snapshot, options.sample, options.seed)
-    return Clusters.learn([words.word for _, (words, _) in pictures], idf=snapshot.parts[0].idf, options=options)
+    pictures = drawn(snapshot, options.sample, options.seed, snapshot.spans[0])
+    return Clusters.learn([words.word for _, (words, _) in pictures], idf=snapshot.views[0][0].idf, options=options)
 
 
-def assign(segment: Segment, clusters: Clusters) -> Int64:
+def assign(segment: Segment, clusters: Clusters, span: range) -> Int64:
     """The cluster of each picture of a segment."""
-    found = [clusters.assign(words.word for words, _ in block) for _, block in segment.blocks()]
+    found = [clusters.assign(words.word for words, _ in block) for _, block in segment.blocks(span)]
     return np.concatenate([np.zeros(0, np.int64), *found])

@@ -18,11 +18,20 @@ from .snapshot import Snapshot
 
 
 def learn(
-    snapshot: Snapshot, scoring: ScoringOptions, context: ContextOptions, done: Callable[[int], None]
+    snapshot: Snapshot,
+    scoring: ScoringOptions,
+    context: ContextOptions,
+    done: Callable[[int], None],
+    *,
+    vocabulary: int = 0,
 ) -> tuple[Reference, list[Float32]]:
-    """The reference set, and the terms of each segment's pictures (1 for removed ones). ``done`` hears of progress."""
-    pictures = drawn(snapshot, context.references, context.seed)
-    idf = snapshot.parts[0].idf
+    """The reference set, and the terms of each segment's pictures (1 for removed ones). ``done`` hears of progress.
+
+    They are of one vocabulary and know its words alone.
+    """
+    span = snapshot.spans[vocabulary]
+    pictures = drawn(snapshot, context.references, context.seed, span)
+    idf = snapshot.views[vocabulary][0].idf
     lists = build([picture for _, picture in pictures], words=len(idf))
     part = Part.of(lists, pictures=len(pictures), idf=idf)
     reference = Reference.learn(part, scoring=scoring, context=context, done=done)
@@ -36,16 +45,21 @@ def learn(
             else:
                 later.add(ordinal)
         if later:
-            _measure(segment, later, reference, found, done)
+            _measure(segment, span, later, reference, found, done)
         terms.append(found)
     return reference, terms
 
 
 def _measure(
-    segment: Segment, later: set[int], reference: Reference, terms: Float32, done: Callable[[int], None]
+    segment: Segment,
+    span: range,
+    later: set[int],
+    reference: Reference,
+    terms: Float32,
+    done: Callable[[int], None],
 ) -> None:
     """Fill in the terms of pictures that are not in the reference set."""
-    for begin, block in segment.blocks():
+    for begin, block in segment.blocks(span):
         mine = [ordinal for ordinal in range(begin, begin + len(block)) if ordinal in later]
         terms[mine] = reference.terms_of([Query(*block[ordinal - begin]) for ordinal in mine])
         done(len(mine))
@@ -54,9 +68,11 @@ def _measure(
 Picture = tuple[Words, npt.NDArray[Any]]
 
 
-def drawn(snapshot: Snapshot, count: int, seed: int) -> list[tuple[tuple[int, int], Picture]]:
-    """Pictures drawn at random, with (segment, ordinal) of each: the same ones, in the same order, by key, however
-    pictures are spread over segments."""
+def drawn(snapshot: Snapshot, count: int, seed: int, span: range) -> list[tuple[tuple[int, int], Picture]]:
+    """Pictures drawn at random, as these words see them, with (segment, ordinal) of each.
+
+    They are the same ones in the same order, by key, however pictures are spread over segments.
+    """
     living = sorted(
         (row.key, number, row.ordinal)
         for number, segment in enumerate(snapshot.segments)
@@ -67,7 +83,7 @@ def drawn(snapshot: Snapshot, count: int, seed: int) -> list[tuple[tuple[int, in
     key_of = {(number, ordinal): key for key, number, ordinal in (living[i] for i in chosen.tolist())}
     pictures: dict[str, tuple[tuple[int, int], Picture]] = {}
     for number, segment in enumerate(snapshot.segments):
-        for begin, block in segment.blocks():
+        for begin, block in segment.blocks(span):
             for ordinal, (words, codes) in enumerate(block, begin):
                 if key := key_of.get((number, ordinal)):
                     # Copied, since what a block yields keeps all of the block in memory.

@@ -35,7 +35,7 @@ class SegmentRecord:
 
     name: str
     pictures: int
-    features: int
+    features: int  # postings
     files: dict[str, int]  # name → size; their block checksums stand in the file ``sums``, in this order
     sums: FileRecord
     dead: FileRecord | None = None
@@ -62,12 +62,18 @@ class Manifest:
     clusters: FileRecord | None = None  # what pictures are put into clusters by; all segments are ordered by cluster
 
     @property
+    def vocabularies(self) -> int:
+        """How many independent ones the vocabulary consists of. Known here so that it need not be read for that."""
+        return int(self.settings.get("vocabularies", 1))
+
+    @property
     def pictures(self) -> int:
         return sum(s.pictures - s.dead_pictures for s in self.segments)
 
     @property
     def features(self) -> int:
-        return sum(s.features - s.dead_features for s in self.segments)
+        """Of all pictures, in one vocabulary: a feature that has several words there counts as often."""
+        return sum(s.features - s.dead_features for s in self.segments) // self.vocabularies
 
     @property
     def learnt(self) -> list[FileRecord]:

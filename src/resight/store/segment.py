@@ -237,9 +237,12 @@ class Segment:
         words = Words(np.arange(row.features, dtype=np.int32), word.astype(np.int32), self._lists.signature[posting])
         return words, self.geometry(posting)
 
-    def blocks(self) -> Iterator[tuple[int, list[tuple[Words, npt.NDArray[Any]]]]]:
-        """The words and geometry codes of all pictures, checked, some at a time; the first one's ordinal."""
-        for begin, block in forward(self.all_lists(), pictures=self.record.pictures, size=BLOCK):
+    def blocks(self, span: range) -> Iterator[tuple[int, list[tuple[Words, npt.NDArray[Any]]]]]:
+        """What all pictures have of these words, counted from 0 on, with geometry codes; some at a time, checked.
+
+        With the first one's ordinal.
+        """
+        for begin, block in forward(self.all_lists().within(span), pictures=self.record.pictures, size=BLOCK):
             yield begin, list(block.pictures())
 
     def all_lists(self) -> Lists:

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from ..clusters import Clusters
-from ..context import context_name
+from ..context import context_name, stored_names
 from ..errors import IndexDamagedError, UsageError
 from ..options import ContextOptions, ScoringOptions
 from ..scoring import Part, idf_weights
 from ..types import Float32, Int64, Words
-from ..vocabulary import Vocabulary
+from ..vocabulary import Vocabulary, spans
 from . import manifest as manifests
 from .manifest import Manifest
 from .segment import Segment, read_whole
@@ -70,17 +70,33 @@ class Snapshot:
                 f"{self.folder} has no clusters to choose from; make them with `resight index --clusters`, "
                 "or search without --probe"
             )
-        return None if probe >= len(self.clusters.entries) else np.sort(self.clusters.visit(words.word)[:probe])
+        return (
+            None
+            if probe >= len(self.clusters.entries)
+            else np.sort(self.clusters.visit(words.within(self.spans[0]).word)[:probe])
+        )
 
-    def terms(self, scoring: ScoringOptions, context: ContextOptions) -> list[Float32]:
-        """The context terms of each segment's pictures."""
-        name = context_name(scoring, context)
-        if self.segments and name not in self.manifest.contexts:
+    @property
+    def spans(self) -> list[range]:
+        """The words of each vocabulary."""
+        return spans(self.segments[0].words if self.segments else 0, self.manifest.vocabularies)
+
+    @cached_property
+    def views(self) -> list[list[Part]]:
+        """The parts as each vocabulary sees them: with its own words alone, and the norms of those."""
+        if self.manifest.vocabularies == 1:
+            return [self.parts]
+        return [[part.within(span) for part in self.parts] for span in self.spans]
+
+    def terms(self, scoring: ScoringOptions, context: ContextOptions) -> list[list[Float32]]:
+        """For each vocabulary the context terms of each segment's pictures."""
+        names = stored_names(context_name(scoring, context), self.manifest.vocabularies)
+        if self.segments and not self.manifest.contexts.keys() >= {*names}:
             raise UsageError(
                 f"{self.folder} has no context terms for {scoring.measure} with {context}; "
                 "learn them with `resight context` and the same recipe, or search with another recipe"
             )
-        return [segment.terms[name] for segment in self.segments]
+        return [[segment.terms[name] for segment in self.segments] for name in names]
 
     def find(self, key: str) -> Row | None:
         """The living picture with this key."""

@@ -36,7 +36,7 @@ class Row:
     path: str | None
     width: int
     height: int
-    features: int  # postings: a feature that has several words counts as often
+    features: int  # postings: a feature that has several words, or some in several vocabularies, counts as often
     metadata: dict[str, Any]
 
     def values(self) -> tuple[Any, ...]:

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from ..context import Reference, context_name
+from ..context import Reference, context_name, name_of, stored_names
 from ..errors import IndexExistsError, StoreError, UsageError
 from ..options import ClusterOptions, ContextOptions, ScoringOptions, StoreOptions
 from ..postings import count
 from ..scoring import Query
 from ..types import Float32, UInt32
-from ..vocabulary import Vocabulary
+from ..vocabulary import Vocabulary, spans
 from . import manifest as manifests
 from .clusters import assign, learn_clusters
 from .context import learn
@@ -52,7 +52,8 @@ def create(folder: Path, vocabulary: Vocabulary, settings: dict[str, Any], *, di
             disk.write(folder / VOCABULARY, data)
             disk.sync(folder / VOCABULARY)
             record = FileRecord(VOCABULARY, len(data), zlib.crc32(data))
-            manifests.write(folder, Manifest(0, settings, record, vocabulary.fingerprint), disk)
+            several = {"vocabularies": vocabulary.vocabularies} if vocabulary.vocabularies > 1 else {}
+            manifests.write(folder, Manifest(0, settings | several, record, vocabulary.fingerprint), disk)
             for parent in parents:  # each has a new name in it
                 disk.sync(parent)
         finally:
@@ -94,6 +95,7 @@ class Writer:
             self._base = Snapshot(folder, manifests.read(folder))
             undo.callback(self._base.close)
             self._words = self._base.vocabulary.words
+            self._spans = spans(self._words, self.manifest.vocabularies)
             self._sweep()
             undo.pop_all()
 
@@ -129,6 +131,11 @@ class Writer:
         if len(entry.words) and int(entry.words.word.max()) >= self._words:
             raise UsageError(
                 f"{entry.key!r} has a word beyond this index's {self._words}; quantise it with its vocabulary"
+            )
+        if len({len(entry.words.within(span)) for span in self._spans}) > 1:
+            raise UsageError(
+                f"{entry.key!r} has more words in one of this index's {len(self._spans)} vocabularies than in another; "
+                "quantise it with all of them"
             )
         _insist_on_storable(entry)
         self.remove(entry.key)
@@ -171,13 +178,12 @@ class Writer:
         """The added pictures as a segment, by cluster if there are any, with the context terms that are known."""
         bounds, clusters = None, self._base.clusters
         if clusters:
-            cluster = clusters.assign(entry.words.word for entry in entries)
+            cluster = clusters.assign(entry.words.within(self._spans[0]).word for entry in entries)
             entries = [entries[i] for i in np.argsort(cluster, kind="stable").tolist()]
             bounds = np.concatenate([[0], np.cumsum(np.bincount(cluster, minlength=len(clusters.entries)))])
         name = f"{commit:08d}"
         record = write(self.folder, name, entries, words=self._words, disk=self._disk, bounds=bounds)
-        pictures = [Query(entry.words, entry.geometry) for entry in entries]
-        terms = {name: self._reference(name).terms_of(pictures) for name in self.manifest.contexts}
+        terms = {name: self._terms_of(entries, name) for name in self.manifest.contexts}
         return self._with_terms(record, terms, commit)
 
     def cluster(self, options: ClusterOptions) -> None:
@@ -186,7 +192,7 @@ class Writer:
         clusters, file, assigned = None, None, None
         if options.count:
             clusters = learn_clusters(self._base, options)
-            assigned = [assign(segment, clusters) for segment in self._base.segments]
+            assigned = [assign(segment, clusters, self._spans[0]) for segment in self._base.segments]
         with self._changing_disk():
             if clusters:
                 file = self._write_learnt(f"clusters-{self._next:08d}.npz", clusters.to_bytes())
@@ -206,36 +212,51 @@ class Writer:
 
     def learn_context(
         self, scoring: ScoringOptions, context: ContextOptions, *, done: Callable[[int], None] = lambda count: None
-    ) -> Reference:
-        """Commit, then give every picture its context term; those added later get theirs as they are added."""
+    ) -> list[Reference]:
+        """Commit, then give every picture its context term; those added later get theirs as they are added.
+
+        With several vocabularies, for each: a picture has a term, and there is a reference set, in each of them.
+        """
         self.commit()
         if not self.manifest.pictures:
             raise UsageError(f"{self.folder} has no pictures yet, so there is no context to learn; add some first")
-        reference, terms = learn(self._base, scoring, context, done)
-        name = context_name(scoring, context)
+        names = stored_names(context_name(scoring, context), len(self._spans))
+        found = [learn(self._base, scoring, context, done, vocabulary=v) for v in range(len(names))]
+        references = [reference for reference, _ in found]
         with self._changing_disk():
-            file = self._write_learnt(f"context-{self._next:08d}.npz", reference.to_bytes())
-            contexts = {**self.manifest.contexts, name: file}
-            segments = zip(self._base.segments, terms, strict=True)
-            records = [self._with_terms(s.record, {name: t}, self._next) for s, t in segments]
+            files = stored_names(f"context-{self._next:08d}", len(self._spans))
+            written = [
+                self._write_learnt(f"{file}.npz", r.to_bytes()) for file, r in zip(files, references, strict=True)
+            ]
+            records = [
+                self._with_terms(segment.record, dict(zip(names, terms, strict=True)), self._next)
+                for segment, *terms in zip(self._base.segments, *(terms for _, terms in found), strict=True)
+            ]
+            contexts = {**self.manifest.contexts, **dict(zip(names, written, strict=True))}
             self._replace(records, contexts=contexts)
-        self._references[name] = reference
-        return reference
+        self._references.update(zip(names, references, strict=True))
+        return references
 
     def forget_context(self, name: str) -> bool:
-        """Commit, then drop the context terms of this name; False if there were none."""
+        """Commit, then drop the context terms of this name, in all vocabularies; False if there were none."""
         self.commit()
-        self._references.pop(name, None)
-        if name not in self.manifest.contexts:
+
+        def others(stored: dict[str, Any]) -> dict[str, Any]:
+            return {other: value for other, value in stored.items() if name_of(other)[0] != name}
+
+        self._references = others(self._references)
+        contexts = others(self.manifest.contexts)
+        if len(contexts) == len(self.manifest.contexts):
             return False
-        contexts = {other: file for other, file in self.manifest.contexts.items() if other != name}
-        records = [
-            replace(record, terms={other: file for other, file in record.terms.items() if other != name})
-            for record in self.manifest.segments
-        ]
+        records = [replace(record, terms=others(record.terms)) for record in self.manifest.segments]
         with self._changing_disk():
             self._replace(records, contexts=contexts)
         return True
+
+    def _terms_of(self, entries: list[Entry], name: str) -> Float32:
+        """The terms of new pictures, stored under this name."""
+        span = self._spans[name_of(name)[1]]
+        return self._reference(name).terms_of([Query(entry.words.within(span), entry.geometry) for entry in entries])
 
     def _reference(self, name: str) -> Reference:
         if name not in self._references:

@@ -3,6 +3,6 @@
 from .assign import Assigner
 from .k_means import k_means
 from .train import sample, train
-from .vocabulary import Vocabulary
+from .vocabulary import Vocabulary, spans
 
-__all__ = ["Assigner", "Vocabulary", "k_means", "sample", "train"]
+__all__ = ["Assigner", "Vocabulary", "k_means", "sample", "spans", "train"]

@@ -25,6 +25,12 @@ KINDS = (("uint8", "int8", "int16"), ("float32",) * 3)  # of these
 REDUCED_KINDS = (("float32", "int8", "int16"), ("float32",) * 3)
 
 
+def spans(words: int, vocabularies: int) -> list[range]:
+    """The words of each of several vocabularies, which have equally many, one after the other."""
+    each = words // vocabularies
+    return [range(v * each, (v + 1) * each) for v in range(vocabularies)]
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """K visual words over d-dimensional descriptors, found among all of them or by a tree.

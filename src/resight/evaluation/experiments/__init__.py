@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...errors import UsageError
+from .aggregation import CDM_AGGREGATION
 from .burst_components import BURST_COMPONENTS
 from .burst_distractors import BURST_DISTRACTORS
 from .burst_functions import BURST_FUNCTIONS
@@ -26,6 +27,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         CDM_NEIGHBOURS,
         CDM_ALPHA,
         CDM_VARIANTS,
+        CDM_AGGREGATION,
         BURST_FUNCTIONS,
         BURST_COMPONENTS,
         BURST_DISTRACTORS,

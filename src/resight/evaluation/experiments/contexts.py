@@ -20,7 +20,7 @@ METHODS = {
 OURS = "the ready vocabulary of 16384 words, learnt on the distractors"
 
 
-def _with(recipe: Recipe, context: ContextOptions) -> Recipe:
+def with_context(recipe: Recipe, context: ContextOptions) -> Recipe:
     return replace(recipe, context=context)
 
 
@@ -31,7 +31,7 @@ def _table_1() -> Iterator[Trial]:
         for name, context in METHODS.items():
             yield Trial(
                 label=f"{vocabulary.words} words, {place}, {name}",
-                recipe=_with(PLAIN, context),
+                recipe=with_context(PLAIN, context),
                 vocabulary=vocabulary,
                 published=cdm10.table_1(source, vocabulary.words, method=name),
             )
@@ -60,7 +60,7 @@ CDM_NEIGHBOURS = Experiment(
     differences=(OURS, *cdm10.DIFFERENCES[:1], *cdm10.DIFFERENCES[2:]),
     datasets=("ukbench", "holidays", "oxford"),
     rows=tuple(
-        Trial(label=f"{name}, {count or 'no CDM'}", recipe=_with(recipe, context), vocabulary=READY)
+        Trial(label=f"{name}, {count or 'no CDM'}", recipe=with_context(recipe, context), vocabulary=READY)
         for name, recipe in (("L1", PLAIN), ("Hamming", HAMMING))
         for count in (0, 2, 5, 10, 20, 50, 100)
         for context in [ContextOptions(method="cdm", neighbours=count) if count else ContextOptions()]
@@ -80,7 +80,7 @@ CDM_ALPHA = Experiment(
     rows=tuple(
         Trial(
             label=f"{method.upper()}, α = {alpha}",
-            recipe=_with(PLAIN, ContextOptions(method=method, alpha=alpha)),
+            recipe=with_context(PLAIN, ContextOptions(method=method, alpha=alpha)),
             vocabulary=READY,
         )
         for method in ("nicdm", "cdm")
@@ -106,7 +106,7 @@ def _variant(name: str, method: str) -> Trial:
     recipe, vocabulary = VARIANTS[name]
     return Trial(
         label=f"{name}, {method}",
-        recipe=_with(recipe, METHODS[method]),
+        recipe=with_context(recipe, METHODS[method]),
         vocabulary=vocabulary,
         published=cdm10.table_3("corel", 10000, name.removesuffix(", 10000 words"), method=method)
         or cdm10.table_3("corel", 30000, name, method=method, note=NOTE)
