@@ -4,8 +4,7 @@ Pictures that are alike are put into one cluster, and a query looks into the clu
 pictures are compared with the clusters' medoids by L1. With thousands of words and a few hundred features two pictures
 of one thing have little in common with a third, and are often put into clusters far apart. So they are compared by the
 directions in which they vary most: square roots of unit-L1 tf-idf vectors, which have unit L2 norm, on their principal
-axes. A cluster's entry is a picture in that space (k-medoids, random) or a mean (k-means). Entries have context terms,
-which make clusters more alike in size.
+axes. A cluster's entry is a mean in that space (k-means) or a picture (k-medoids, random); pictures have context terms.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Clusters:
     axes: Float32  # (K, d)
     mean: Float32  # (d,) what all pictures have in common, on these axes
     entries: Float32  # (clusters, d) of unit length
-    delta: Float32  # (clusters,) context terms of the entries
+    delta: Float32  # (clusters,) context terms of the entries, 1 for means
     options: ClusterOptions
 
     @classmethod
@@ -49,14 +48,14 @@ class Clusters:
         axes, mean = _principal_axes(pictures, idf, options)
         empty = np.zeros((0, len(mean)), np.float32)
         blank = cls(idf, axes, mean, empty, np.zeros(0, np.float32), options)
-        entries = ENTRIES[options.kind](blank.vectors(pictures), options)
-        return replace(blank, entries=entries, delta=_terms(entries))
+        entries = _in_a_row(ENTRIES[options.kind](blank.vectors(pictures), options))
+        pictured = options.kind != "k-means"
+        return replace(blank, entries=entries, delta=_terms(entries) if pictured else np.ones(len(entries), np.float32))
 
     def vectors(self, pictures: Iterable[Int32]) -> Float32:
         """(n, d) of unit length."""
-        found = [_weighted(word, self.idf) for word in pictures]
-        values = np.array([value @ self.axes[word] - self.mean for word, value in found], np.float32)
-        return _unit(values.reshape(-1, len(self.mean)))
+        found = [value @ self.axes[word] for word, value in (_weighted(words, self.idf) for words in pictures)]
+        return _unit(np.array(found, np.float32).reshape(-1, len(self.mean)) - self.mean)
 
     def assign(self, pictures: Iterable[Int32]) -> Int64:
         """The cluster of each picture."""
@@ -119,13 +118,23 @@ def _principal_axes(pictures: Sequence[Int32], idf: Float32, options: ClusterOpt
 
 def _unit(vectors: Float32) -> Float32:
     norms: Float32 = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.maximum(norms, np.float32(1e-9))
+    unit: Float32 = np.divide(vectors, np.maximum(norms, 1e-9), dtype=np.float32)
+    return unit
 
 
 def _apart(a: Float32, b: Float32) -> Float32:
     """Distances (n, m) of vectors of unit length."""
-    apart: Float32 = np.sqrt(np.maximum(2 - 2 * (a @ b.T), 0))
-    return apart
+    squared = np.asarray(2 - 2 * (a @ b.T), np.float32)
+    return np.sqrt(np.maximum(squared, np.float32(0)))
+
+
+def _in_a_row(entries: Float32) -> Float32:
+    """The same, each followed by the nearest that is left: clusters that are visited together lie together."""
+    apart, order = _apart(entries, entries), [0]
+    for _ in range(len(entries) - 1):
+        apart[:, order[-1]] = np.inf
+        order.append(int(apart[order[-1]].argmin()))
+    return entries[order]
 
 
 def _terms(entries: Float32) -> Float32:
@@ -152,17 +161,13 @@ def _medoids(vectors: Float32, options: ClusterOptions) -> Float32:
             "k-medoids needs the package kmedoids: `pip install resight[medoids]`, or take clusters.kind=k-means"
         ) from None
     found = kmedoids.fasterpam(_apart(vectors, vectors), options.count, random_state=options.seed, n_cpu=1)
-    return _rows(vectors, found.medoids)
+    medoids: Int64 = found.medoids.astype(np.int64)
+    return vectors[medoids]
 
 
 def _drawn(vectors: Float32, options: ClusterOptions) -> Float32:
     chosen = np.random.default_rng(options.seed).choice(len(vectors), options.count, replace=False)
-    return _rows(vectors, chosen)
-
-
-def _rows(vectors: Float32, chosen: Int64) -> Float32:
-    rows: Float32 = vectors[np.sort(chosen.astype(np.int64))]
-    return rows
+    return vectors[chosen]
 
 
 ENTRIES = {"k-means": _means, "k-medoids": _medoids, "random": _drawn}

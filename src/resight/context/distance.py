@@ -30,5 +30,6 @@ def distances(measure: str, scores: Float32, *, norm: float = 1.0) -> Float32:
 def contextual(measure: str, scores: Float32, delta: Float32) -> Float32:
     """1 / (d(q, j) · δ_j), so that more is better (CDM-10 eq. 14); 0 where there is nothing in common."""
     least = SAME if measure in ("l1", "l2") else 0  # the inverse must be a number
-    near = 1 / (np.maximum(distances(measure, scores), least) * delta)
-    return np.where(scores > 0, near, 0).astype(np.float32)
+    known, near = np.flatnonzero(scores > 0), np.zeros(len(scores), np.float32)
+    near[known] = 1 / (np.maximum(distances(measure, scores[known]), least) * delta[known])
+    return near

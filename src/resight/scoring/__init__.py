@@ -37,7 +37,7 @@ def score(
     except KeyError:
         raise OptionError(f"unknown measure {options.measure!r}; known: {', '.join(sorted(MEASURES))}") from None
     scored = measure(query, parts, options, clusters)
-    return [scores * part.seen(clusters) for scores, part in zip(scored, parts, strict=True)]
+    return [s * (part.alive if part.cells else part.seen(clusters)) for s, part in zip(scored, parts, strict=True)]
 
 
 __all__ = ["MEASURES", "Part", "Query", "best", "distinct", "idf_weights", "matches", "score"]

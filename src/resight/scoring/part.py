@@ -73,15 +73,19 @@ class Part:
     def find(self, word: Int32, clusters: Int64 | None, *columns: str) -> tuple[Int64 | slice, Int32, Lists]:
         """Where the words are found in these clusters (None: in all): rows of ``word``, places, lists.
 
-        Row row[i] is to look at the postings from offsets[place[i]] to offsets[place[i] + 1] of the lists. There may be
-        more of other clusters among them, whose pictures are not ``seen``.
+        Row row[i] is to look at the postings from offsets[place[i]] to offsets[place[i] + 1] of the lists. Without
+        cells there are more among them, of other clusters, whose pictures are not ``seen``.
         """
         lists = self.read(word, *columns)
         if clusters is None or self.cells is None:
             return slice(None), word, lists
-        room = len(word) * len(clusters)
+        # Clusters that follow each other are looked at in one go.
+        last = np.flatnonzero(np.diff(clusters, append=-1) != 1)
+        first = np.concatenate([[0], last[:-1] + 1])
+        room = len(word) * len(first)
         row, ends = np.empty(room, np.int64), np.empty((room, 2), np.int64)
-        found = kernels.find_cells(word, clusters, lists.offsets, self.cells(word), row, ends)
+        places, offsets = self.cells(word), lists.offsets
+        found = kernels.find_cells(word, clusters[first], clusters[last] + 1, offsets, places, row, ends)
         offsets = ends[:found].reshape(-1)
         offsets.setflags(write=False)  # as those of stored lists are
         return row[:found], np.arange(0, 2 * found, 2, dtype=np.int32), replace(lists, offsets=offsets)

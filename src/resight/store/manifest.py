@@ -1,6 +1,6 @@
 """The one small file that says what an index is: replaced whole at each commit, so a commit happens or does not.
 
-First line: ``resight-index 2 CRC32``; the CRC covers every byte after that line. Then JSON.
+First line: ``resight-index 3 CRC32``; the CRC covers every byte after that line. Then JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..errors import IndexDamagedError, IndexMissingError
 from .checked import damaged, unreadable
 from .disk import Disk
 
-FORMAT = 2
+FORMAT = 3
 NAME = "manifest"
 MAGIC = "resight-index"
 
@@ -121,7 +121,7 @@ def read(folder: Path) -> Manifest:
 
 
 def _from_json(values: dict[str, Any]) -> Manifest:
-    """Format 1 had no context terms and no clusters."""
+    """Format 1 had no context terms, and 1 and 2 had no clusters."""
 
     def files(records: dict[str, Any]) -> dict[str, FileRecord]:
         return {name: FileRecord(**record) for name, record in records.items()}

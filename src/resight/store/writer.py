@@ -225,9 +225,8 @@ class Writer:
         references = [reference for reference, _ in found]
         with self._changing_disk():
             files = stored_names(f"context-{self._next:08d}", len(self._spans))
-            written = [
-                self._write_learnt(f"{file}.npz", r.to_bytes()) for file, r in zip(files, references, strict=True)
-            ]
+            named = zip(files, references, strict=True)
+            written = [self._write_learnt(f"{file}.npz", reference.to_bytes()) for file, reference in named]
             records = [
                 self._with_terms(segment.record, dict(zip(names, terms, strict=True)), self._next)
                 for segment, *terms in zip(self._base.segments, *(terms for _, terms in found), strict=True)
