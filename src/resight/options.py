@@ -182,6 +182,8 @@ class ContextOptions(Options):
     references: int = option(10_000, least=2)
     # Seed of that draw.
     seed: int = option(1, least=0)
+    # Clusters of the index in which a picture's neighbours are looked for, the nearest (CDM-07 §4.3); 0: all pictures.
+    probe: int = option(0, least=0, later=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from ..errors import OptionError, UsageError
 from ..options import (
     AggregateOptions,
     AssignOptions,
+    ClusterOptions,
     ContextOptions,
     ExpandOptions,
     Options,
@@ -23,6 +24,17 @@ from ..recipes import recipe as named_recipe
 from .app import MANIFEST, default_index
 
 T = TypeVar("T")
+
+# What can be chosen anew for each search.
+SEARCHING = (
+    AssignOptions,
+    ScoringOptions,
+    ContextOptions,
+    ClusterOptions,
+    AggregateOptions,
+    VerifyOptions,
+    ExpandOptions,
+)
 
 
 def split_index(words: list[str]) -> tuple[Path, list[str]]:
@@ -70,14 +82,6 @@ def build(kind: type[T], changed: dict[type[Options], dict[str, Any]]) -> T:
 def chosen_recipe(name: str, settings: list[str] | None) -> Recipe:
     """A named recipe with some options changed."""
     chosen = named_recipe(name)
-    kinds = (AssignOptions, ScoringOptions, ContextOptions, AggregateOptions, VerifyOptions, ExpandOptions)
-    changed = parse_settings(settings, *kinds)
-    return replace(
-        chosen,
-        assign=replace(chosen.assign, **changed[AssignOptions]),
-        scoring=replace(chosen.scoring, **changed[ScoringOptions]),
-        context=replace(chosen.context, **changed[ContextOptions]),
-        aggregate=replace(chosen.aggregate, **changed[AggregateOptions]),
-        verify=replace(chosen.verify, **changed[VerifyOptions]),
-        expand=replace(chosen.expand, **changed[ExpandOptions]),
-    )
+    changed = parse_settings(settings, *SEARCHING)
+    stages = {kind.stage: replace(getattr(chosen, kind.stage), **values) for kind, values in changed.items()}
+    return replace(chosen, **stages)

@@ -6,16 +6,17 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ..errors import UsageError
-from ..options import FeatureOptions, ImageOptions, IndexingOptions, StoreOptions, VocabularyOptions
+from ..options import ClusterOptions, FeatureOptions, ImageOptions, IndexingOptions, StoreOptions, VocabularyOptions
 from .app import MANIFEST, NAMES_SHOWN, AsJson, Processes, Set, command, default_index
 from .arguments import build, chosen_recipe, parse_settings, split_index
-from .output import counting, printable, progress, say_json, stoppable
+from .output import counting, patience, printable, progress, say_json, stoppable
 
 
 @command
@@ -30,6 +31,10 @@ def index(
     vocabulary: Annotated[
         Path | None, typer.Option(help="A vocabulary made by `resight train`, for a new index.")
     ] = None,
+    clusters: Annotated[
+        int | None,
+        typer.Option(min=0, help="Put the pictures into this many clusters, for `resight search --probe`; 0: none."),
+    ] = None,
     processes: Processes = None,
     settings: Set = None,
     as_json: AsJson = False,
@@ -41,7 +46,9 @@ def index(
     from ..vocabulary import Vocabulary
 
     place = into or default_index()
-    changed = parse_settings(settings, FeatureOptions, IndexingOptions, ImageOptions, StoreOptions)
+    asked = [*(settings or []), *([] if clusters is None else [f"clusters.count={clusters}"])]
+    changed = parse_settings(asked, FeatureOptions, IndexingOptions, ImageOptions, StoreOptions, ClusterOptions)
+    clustering = replace(build(ClusterOptions, changed), probe=0) if changed[ClusterOptions] else None
     features = build(FeatureOptions, changed) if changed[FeatureOptions] else None
     indexing = build(IndexingOptions, changed) if changed[IndexingOptions] else None
     own = Vocabulary.load(vocabulary) if vocabulary else None
@@ -74,30 +81,42 @@ def index(
             if stop.wanted:
                 break
         target.commit()
+        if clustering and clustering != target.clusters and not stop.wanted:
+            with patience("putting the pictures into clusters …"):
+                target.cluster(clustering)
         now = len(target)
     seconds = time.monotonic() - started
-    summary = {
-        "index": str(place), "added": added, "updated": updated, "unchanged": unchanged,
-        "skipped": [{"key": key, "reason": reason} for key, reason in skipped],
-        "pictures": now, "interrupted": stop.wanted, "seconds": round(seconds, 3),
-    }  # fmt: skip
+    _tell(
+        {
+            "index": str(place), "added": added, "updated": updated, "unchanged": unchanged,
+            "skipped": [{"key": key, "reason": reason} for key, reason in skipped],
+            "pictures": now, "interrupted": stop.wanted, "seconds": round(seconds, 3),
+        },
+        as_json,
+    )  # fmt: skip
+    if total == 0:
+        typer.echo("no pictures found; resight reads JPEG, PNG, WebP, TIFF, BMP and HEIC files", err=True)
+    return 1 if skipped or stop.wanted or total == 0 else 0
+
+
+def _tell(summary: dict[str, Any], as_json: bool) -> None:
+    """What became of the pictures that were to be indexed."""
     if as_json:
         say_json(summary)
     else:
-        rate = f", {(added + updated) / seconds:.1f} pictures/s" if added + updated else ""
+        new, seconds, skipped = summary["added"] + summary["updated"], summary["seconds"], summary["skipped"]
+        rate = f", {new / seconds:.1f} pictures/s" if new and seconds else ""
         typer.echo(
-            f"{added} added, {updated} updated, {unchanged} unchanged, {len(skipped)} skipped in {seconds:.1f} s{rate}"
+            f"{summary['added']} added, {summary['updated']} updated, {summary['unchanged']} unchanged, "
+            f"{len(skipped)} skipped in {seconds:.1f} s{rate}"
         )
-        typer.echo(f"{printable(str(place))} holds {now} pictures")
-    for _, reason in skipped[:NAMES_SHOWN]:
-        typer.echo(f"skipped {printable(reason)}", err=True)
-    if len(skipped) > NAMES_SHOWN:
-        typer.echo(f"… and {len(skipped) - NAMES_SHOWN} more; --json names all", err=True)
-    if total == 0:
-        typer.echo("no pictures found; resight reads JPEG, PNG, WebP, TIFF, BMP and HEIC files", err=True)
-    if stop.wanted:
+        typer.echo(f"{printable(summary['index'])} holds {summary['pictures']} pictures")
+    for one in summary["skipped"][:NAMES_SHOWN]:
+        typer.echo(f"skipped {printable(one['reason'])}", err=True)
+    if len(summary["skipped"]) > NAMES_SHOWN:
+        typer.echo(f"… and {len(summary['skipped']) - NAMES_SHOWN} more; --json names all", err=True)
+    if summary["interrupted"]:
         typer.echo("interrupted: what was done is kept; run the same command to go on", err=True)
-    return 1 if skipped or stop.wanted or total == 0 else 0
 
 
 @command
@@ -121,6 +140,8 @@ def info(
     several = f"{facts.vocabularies} × " if facts.vocabularies > 1 else ""
     typer.echo(f"vocabulary   {several}{facts.words // facts.vocabularies} words, {facts.vocabulary}")
     typer.echo(f"settings     {json.dumps(facts.settings)}")
+    if facts.clusters:
+        typer.echo(f"clusters     {facts.clusters}")
     if facts.contexts:
         typer.echo(f"contexts     {', '.join(facts.contexts)}")
     return 0

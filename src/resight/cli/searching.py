@@ -40,6 +40,9 @@ def search(
     draw: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw query, best results and their matches: a .png or .jpg.")
     ] = None,
+    probe: Annotated[
+        int | None, typer.Option(min=0, help="Look into this many clusters alone; see `resight index --clusters`.")
+    ] = None,
     timings: Annotated[bool, typer.Option("--timings", help="Also say how long each stage took.")] = False,
     recipe: Annotated[str, typer.Option(help=f"How to search: {', '.join(RECIPES)}.")] = DEFAULT,
     settings: Set = None,
@@ -53,7 +56,8 @@ def search(
     groups = _groups(pictures, key, together)
     if draw and (len(groups) > 1 or len(groups[0]) > 1):
         raise UsageError("--draw shows one query picture and its results; search with one")
-    box, chosen = parse_region(region), chosen_recipe(recipe, settings)
+    asked = [*(settings or []), *([] if probe is None else [f"clusters.probe={probe}"])]
+    box, chosen = parse_region(region), chosen_recipe(recipe, asked)
     results: list[dict[str, Any]] = []
     complete = True
     with Index.open(place) as target:

@@ -2,7 +2,7 @@
 
 from ..options import ContextOptions, ScoringOptions, fingerprint
 from .distance import contextual, distances
-from .neighbours import Neighbours, nearest
+from .neighbours import Neighbours, Visit, nearest
 from .reference import Reference
 from .terms import METHODS, Terms
 
@@ -38,6 +38,7 @@ __all__ = [
     "Neighbours",
     "Reference",
     "Terms",
+    "Visit",
     "context_name",
     "contextual",
     "distances",

@@ -12,7 +12,7 @@ from ..machine import processors
 from ..options import ScoringOptions
 from ..postings import forward
 from ..scoring import Part, Query, score
-from ..types import Float32, Int32
+from ..types import Float32, Int32, Int64, Words
 from .distance import SAME, distances
 
 BLOCK = 1024  # pictures whose features are gathered from the lists at a time
@@ -26,17 +26,28 @@ class Neighbours:
     distance: Float32  # (n, kept)
 
 
-def nearest(part: Part, *, kept: int, scoring: ScoringOptions, done: Callable[[int], None] | None = None) -> Neighbours:
-    """Compare all with all. Memory: 8 bytes for each neighbour kept, and one row of scores for each thread.
+Visit = Callable[[Words], Int64]  # a picture's words → the clusters in which its neighbours are looked for
 
-    ``done`` hears how many more pictures were compared with all.
+
+def nearest(
+    part: Part,
+    *,
+    kept: int,
+    scoring: ScoringOptions,
+    visit: Visit | None = None,
+    done: Callable[[int], None] | None = None,
+) -> Neighbours:
+    """Compare all with all, or with those in some clusters.
+
+    Memory: 8 bytes for each neighbour kept, and one row of scores for each thread. ``done`` hears how many more
+    pictures were compared.
     """
     kept = min(kept, part.pictures - 1)
     found = Neighbours(np.full((part.pictures, kept), -1, np.int32), np.full((part.pictures, kept), np.inf, np.float32))
 
     def ask(numbered: tuple[int, Query]) -> None:
         number, query = numbered
-        row = distances_of(query, part, scoring=scoring)
+        row = distances_of(query, part, scoring=scoring, clusters=visit(query.words) if visit else None)
         row = without_copies(row, float(row[number]), scoring.measure)
         chosen = smallest(row, kept)
         chosen = chosen[np.isfinite(row[chosen])]
@@ -52,11 +63,15 @@ def nearest(part: Part, *, kept: int, scoring: ScoringOptions, done: Callable[[i
     return found
 
 
-def distances_of(query: Query, part: Part, *, scoring: ScoringOptions) -> Float32:
-    """The distance of a picture, each of whose features has one word, to all pictures of a part."""
-    (scores,) = score(query, [part], options=scoring)
+def distances_of(query: Query, part: Part, *, scoring: ScoringOptions, clusters: Int64 | None = None) -> Float32:
+    """The distance of a picture, each of whose features has one word, to all pictures of a part.
+
+    With clusters: to those in these; the others are infinitely far.
+    """
+    (scores,) = score(query, [part], options=scoring, clusters=clusters)
     _, counts = np.unique(query.words.word, return_counts=True)
-    return distances(scoring.measure, scores, norm=float(np.sqrt((counts**2).sum())))
+    found = distances(scoring.measure, scores, norm=float(np.sqrt((counts**2).sum())))
+    return found if clusters is None else np.where(part.seen(clusters), found, np.float32(np.inf))
 
 
 def without_copies(row: Float32, own: float, measure: str) -> Float32:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from ..options import ContextOptions, ScoringOptions, from_dict, to_dict
 from ..postings import build, frozen
 from ..scoring import Part, Query
 from ..types import Float32
-from .neighbours import distances_of, nearest, without_copies
+from .neighbours import Visit, distances_of, nearest, without_copies
 from .terms import FLOOR, METHODS, Terms
 
 
@@ -34,20 +35,27 @@ class Reference:
 
     @classmethod
     def learn(
-        cls, part: Part, *, scoring: ScoringOptions, context: ContextOptions, done: Callable[[int], None] | None = None
+        cls,
+        part: Part,
+        *,
+        scoring: ScoringOptions,
+        context: ContextOptions,
+        visit: Visit | None = None,
+        done: Callable[[int], None] | None = None,
     ) -> Reference:
         """Compute the terms of all pictures of a part among themselves; ``done`` hears how many more were compared."""
         whole = context.method == "sinkhorn" or not context.kept
         kept = part.pictures if whole else max(context.kept, context.neighbours)
-        near = nearest(part, kept=kept, scoring=scoring, done=done)
+        near = nearest(part, kept=kept, scoring=scoring, visit=visit, done=done)
         return cls(part, METHODS[context.method](near, context), scoring, context)
 
-    def terms_of(self, pictures: Sequence[Query]) -> Float32:
+    def terms_of(self, pictures: Sequence[Query], visit: Visit | None = None) -> Float32:
         """The terms of other pictures, each of whose features has one word."""
         with ThreadPoolExecutor(processors()) as pool:
-            return np.fromiter(pool.map(self._term_of, pictures), np.float32, len(pictures))
+            terms = pool.map(lambda picture: self._term_of(picture, visit), pictures)
+            return np.fromiter(terms, np.float32, len(pictures))
 
-    def _term_of(self, picture: Query) -> float:
+    def _term_of(self, picture: Query, visit: Visit | None) -> float:
         """What makes its neighbourhood as wide as all others are; who its neighbours are does not depend on it."""
         radius, delta = self.terms.radius, self.terms.delta
         if not radius:
@@ -55,7 +63,9 @@ class Reference:
         alone = Part.of(
             build([(picture.words, picture.geometry)], words=len(self.part.idf)), pictures=1, idf=self.part.idf
         )
-        own, row = (distances_of(picture, part, scoring=self.scoring) for part in (alone, self.part))
+        clusters = visit(picture.words) if visit else None
+        own = distances_of(picture, alone, scoring=self.scoring)
+        row = distances_of(picture, self.part, scoring=self.scoring, clusters=clusters)
         row = without_copies(row, float(own[0]), self.scoring.measure).astype(np.float64)
         if self.context.method == "sinkhorn":
             row[np.isinf(row)] = self.terms.far
@@ -77,8 +87,10 @@ class Reference:
             signature, geometry = np.zeros_like(signature), np.zeros_like(geometry)
         numbers = {"radius": self.terms.radius, "far": self.terms.far}
         description = {"scoring": to_dict(self.scoring), "context": to_dict(self.context), **numbers}
+        bounds: dict[str, Any] = {} if self.part.bounds is None else {"bounds": self.part.bounds}
         np.savez_compressed(
             buffer,
+            **bounds,
             offsets=lists.offsets,
             image=lists.image,
             signature=signature,
@@ -94,7 +106,8 @@ class Reference:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             lists = frozen(*(arrays[name] for name in ("offsets", "image", "signature", "geometry")))
             described = json.loads(arrays["description"].tobytes())
-            part = Part.of(lists, pictures=len(arrays["delta"]), idf=arrays["idf"])
+            pictures, bounds = len(arrays["delta"]), arrays.get("bounds")
+            part = Part.of(lists, pictures=pictures, idf=arrays["idf"], bounds=bounds)
             terms = Terms(arrays["delta"], described["radius"], described["far"])
         scoring, context = ScoringOptions, ContextOptions
         return cls(part, terms, from_dict(scoring, described["scoring"]), from_dict(context, described["context"]))

@@ -6,7 +6,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -16,7 +16,7 @@ from ..analyse import make_entry
 from ..context import context_name, name_of
 from ..engine import run
 from ..errors import EngineError, UsageError
-from ..options import AssignOptions, FeatureOptions, IndexingOptions, fingerprint, to_dict
+from ..options import AssignOptions, ClusterOptions, FeatureOptions, IndexingOptions, fingerprint, to_dict
 from ..recipes import Recipe
 from ..search import Question, question, search
 from ..store import Snapshot, Writer, create, open_snapshot, read_manifest, segments_size
@@ -67,9 +67,10 @@ class Runner:
     def evaluate(self, dataset: Dataset, recipes: Mapping[str, Recipe]) -> Evaluation:
         """Every recipe on the dataset."""
         started = time.perf_counter()
-        by_index: dict[tuple[FeatureOptions, IndexingOptions], dict[str, Recipe]] = {}
+        by_index: dict[tuple[FeatureOptions, IndexingOptions, ClusterOptions], dict[str, Recipe]] = {}
         for name, recipe in recipes.items():
-            by_index.setdefault((recipe.features, recipe.indexing), {})[name] = recipe
+            clusters = replace(recipe.clusters, probe=0) if recipe.clusters.count else ClusterOptions()
+            by_index.setdefault((recipe.features, recipe.indexing, clusters), {})[name] = recipe
         rows: dict[str, Row] = {}
         skipped: list[str] = []
         for options, some in by_index.items():
@@ -86,11 +87,17 @@ class Runner:
             peak_memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
         )
 
-    def prepare(self, dataset: Dataset, features: FeatureOptions, indexing: IndexingOptions | None = None) -> Prepared:
+    def prepare(
+        self,
+        dataset: Dataset,
+        features: FeatureOptions,
+        indexing: IndexingOptions | None = None,
+        clusters: ClusterOptions | None = None,
+    ) -> Prepared:
         """The dataset indexed, and the features of its queries extracted, unless they are in the cache."""
         pictures, queries = self._extract(dataset, features)
         return Prepared(
-            index=self._index(dataset, features, indexing or IndexingOptions(), pictures),
+            index=self._index(dataset, features, indexing or IndexingOptions(), clusters or ClusterOptions(), pictures),
             queries=[queries[query.name].file for query in dataset.queries],
             skipped=[e.problem for e in (*pictures.values(), *queries.values()) if e.problem],
         )
@@ -107,17 +114,23 @@ class Runner:
         return by_key, {q.name: extracted[w] for q, w in zip(dataset.queries, queries, strict=True)}
 
     def _index(
-        self, dataset: Dataset, features: FeatureOptions, indexing: IndexingOptions, pictures: dict[str, Extracted]
+        self,
+        dataset: Dataset,
+        features: FeatureOptions,
+        indexing: IndexingOptions,
+        clusters: ClusterOptions,
+        pictures: dict[str, Extracted],
     ) -> Path:
         """An index of these pictures, made or finished if need be."""
         content = {key: e.content.hex() for key, e in pictures.items() if e.file}
         made_by = {"vocabulary": self.vocabulary.fingerprint, "assignment": ASSIGNMENT, "pictures": content}
-        identity = fingerprint(features, indexing, made_by)
+        identity = fingerprint(features, indexing, *([clusters] if clusters.count else []), made_by)
         folder = self.cache / "indexes" / f"{dataset.name}-{identity}.resight"
         if not (folder / "manifest").exists():
             create(folder, self.vocabulary, {"features": to_dict(features), "indexing": to_dict(indexing)})
         with open_snapshot(folder) as snapshot:
-            if snapshot.pictures == len(content) and len(snapshot.segments) <= 1:
+            finished = snapshot.pictures == len(content) and len(snapshot.segments) <= 1
+            if finished and bool(snapshot.clusters) == bool(clusters.count):
                 return folder
             known = {row.key for row in snapshot.rows()}
         assigner = Assigner(self.vocabulary)
@@ -132,6 +145,8 @@ class Runner:
                 if writer.pending >= COMMIT_EVERY:
                     writer.commit()
             writer.merge()
+            if clusters.count:
+                writer.cluster(clusters)
         return folder
 
     def _learn_contexts(self, dataset: Dataset, index: Path, recipes: Mapping[str, Recipe]) -> None:

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..context import Reference
+from ..context import Reference, Visit
+from ..errors import UsageError
 from ..options import ContextOptions, ScoringOptions
 from ..postings import build
 from ..scoring import Part, Query
 from ..types import Float32, Words
+from .merge import clusters_of
 from .segment import Segment
 from .snapshot import Snapshot
 
@@ -31,10 +33,17 @@ def learn(
     """
     span = snapshot.spans[vocabulary]
     pictures = drawn(snapshot, context.references, context.seed, span)
-    idf = snapshot.views[vocabulary][0].idf
+    idf, visit, bounds = snapshot.views[vocabulary][0].idf, visiting(snapshot, context), None
+    if visit:
+        cluster_of = [clusters_of(segment) for segment in snapshot.segments]
+        cluster = np.array([cluster_of[number][ordinal] for (number, ordinal), _ in pictures])
+        order = np.argsort(cluster, kind="stable")
+        pictures = [pictures[i] for i in order.tolist()]
+        assert snapshot.clusters
+        bounds = np.searchsorted(cluster[order], np.arange(len(snapshot.clusters.entries) + 1))
     lists = build([picture for _, picture in pictures], words=len(idf))
-    part = Part.of(lists, pictures=len(pictures), idf=idf)
-    reference = Reference.learn(part, scoring=scoring, context=context, done=done)
+    part = Part.of(lists, pictures=len(pictures), idf=idf, bounds=bounds)
+    reference = Reference.learn(part, scoring=scoring, context=context, visit=visit, done=done)
     known = {place: float(d) for (place, _), d in zip(pictures, reference.terms.delta, strict=True)}
     terms = []
     for number, segment in enumerate(snapshot.segments):
@@ -45,7 +54,7 @@ def learn(
             else:
                 later.add(ordinal)
         if later:
-            _measure(segment, span, later, reference, found, done)
+            _measure(segment, span, later, reference, visit, found, done)
         terms.append(found)
     return reference, terms
 
@@ -55,14 +64,28 @@ def _measure(
     span: range,
     later: set[int],
     reference: Reference,
+    visit: Visit | None,
     terms: Float32,
     done: Callable[[int], None],
 ) -> None:
     """Fill in the terms of pictures that are not in the reference set."""
     for begin, block in segment.blocks(span):
         mine = [ordinal for ordinal in range(begin, begin + len(block)) if ordinal in later]
-        terms[mine] = reference.terms_of([Query(*block[ordinal - begin]) for ordinal in mine])
+        terms[mine] = reference.terms_of([Query(*block[ordinal - begin]) for ordinal in mine], visit)
         done(len(mine))
+
+
+def visiting(snapshot: Snapshot, context: ContextOptions) -> Visit | None:
+    """The clusters in which a picture's neighbours are looked for; None: in all."""
+    if not context.probe:
+        return None
+    clusters = snapshot.clusters
+    if clusters is None or snapshot.manifest.vocabularies > 1:
+        raise UsageError(
+            "context.probe looks for neighbours in the clusters of an index with one vocabulary; "
+            "make them with `resight index --clusters`, or leave context.probe at 0"
+        )
+    return lambda words: np.sort(clusters.visit(words.word)[: context.probe])
 
 
 Picture = tuple[Words, npt.NDArray[Any]]

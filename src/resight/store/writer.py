@@ -25,7 +25,7 @@ from ..types import Float32, UInt32
 from ..vocabulary import Vocabulary, spans
 from . import manifest as manifests
 from .clusters import assign, learn_clusters
-from .context import learn
+from .context import learn, visiting
 from .disk import Disk, writing
 from .entry import Entry
 from .lock import NAME as LOCK
@@ -187,8 +187,13 @@ class Writer:
         return self._with_terms(record, terms, commit)
 
     def cluster(self, options: ClusterOptions) -> None:
-        """Commit, then rewrite all pictures as one segment in the order of newly learnt clusters; 0: of none."""
+        """Commit, then rewrite all pictures as one segment in the order of newly learnt clusters; 0: of none.
+
+        Context terms whose neighbours were looked for in the clusters there were are forgotten.
+        """
         self.commit()
+        for name in [name for name in self.manifest.contexts if self._reference(name).context.probe]:
+            self.forget_context(name)
         clusters, file, assigned = None, None, None
         if options.count:
             clusters = learn_clusters(self._base, options)
@@ -254,8 +259,9 @@ class Writer:
 
     def _terms_of(self, entries: list[Entry], name: str) -> Float32:
         """The terms of new pictures, stored under this name."""
-        span = self._spans[name_of(name)[1]]
-        return self._reference(name).terms_of([Query(entry.words.within(span), entry.geometry) for entry in entries])
+        span, reference = self._spans[name_of(name)[1]], self._reference(name)
+        pictures = [Query(entry.words.within(span), entry.geometry) for entry in entries]
+        return reference.terms_of(pictures, visiting(self._base, reference.context))
 
     def _reference(self, name: str) -> Reference:
         if name not in self._references:

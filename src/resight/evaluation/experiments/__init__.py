@@ -8,6 +8,7 @@ from .burst_components import BURST_COMPONENTS
 from .burst_distractors import BURST_DISTRACTORS
 from .burst_functions import BURST_FUNCTIONS
 from .clustering_set import CLUSTERING_SET
+from .clusters import CDM_CLUSTERS
 from .contexts import CDM, CDM_ALPHA, CDM_NEIGHBOURS, CDM_VARIANTS
 from .descriptors import DESCRIPTORS
 from .experiment import READY, Experiment, Learnt, Published, Trial
@@ -28,6 +29,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         CDM_ALPHA,
         CDM_VARIANTS,
         CDM_AGGREGATION,
+        CDM_CLUSTERS,
         BURST_FUNCTIONS,
         BURST_COMPONENTS,
         BURST_DISTRACTORS,
