@@ -1,11 +1,11 @@
 """What does a two-level inverted file gain, and what does it lose, as a collection grows?
 
-    python benchmarks/clusters.py [--cache CACHE]
+    python benchmarks/clusters.py [--cache CACHE] [--plot FILE.svg]
 
 Bags of words with L1, without and with context terms (CDM). The pictures of UKbench are queries; among them are made
-pictures of 600 features each, whose words are drawn from three pictures of Holidays and the distractors (300, 180 and
-120 of each), so that words occur together as they do in real ones. EER is a quarter of N-S (CDM-07 §5.1).
-Flat search and the search of a tenth of the clusters take the same query, one after the other, in one thread.
+pictures of 1000 features each, whose words are drawn from three pictures of Holidays and the distractors (500, 300 and
+200 of each), so that words occur together as they do in real ones. EER is a quarter of N-S (CDM-07 §5.1).
+Flat search and the search of a tenth of the clusters take the same queries, one after the other, in one thread.
 """
 
 from __future__ import annotations
@@ -31,9 +31,17 @@ from resight.store import open_snapshot
 from resight.types import Float32, Int32, Int64, Words
 from resight.vocabulary import Vocabulary
 
-SIZES = ((10_000, 200), (30_000, 300), (100_000, 400), (100_000, 1000))  # pictures, clusters
-KINDS = ("k-means", "k-medoids", "random")
-MIX = (300, 180, 120)
+# pictures, clusters, and by what
+CASES = (
+    (10_000, 200, "k-means"),
+    (30_000, 300, "k-means"),
+    (100_000, 400, "k-means"),
+    (100_000, 400, "k-medoids"),
+    (100_000, 400, "random"),
+    (100_000, 1000, "k-means"),
+)
+GROWTH = CASES[:3]
+MIX = (500, 300, 200)
 PROBED = 0.1
 REFERENCES = 5000
 SHOWN = 20
@@ -46,6 +54,13 @@ class Collection(NamedTuple):
     words: list[Int32]
     groups: Int64  # of those of UKbench
     vocabulary: int
+
+
+class Figures(NamedTuple):
+    flat_ms: float
+    few_ms: float
+    flat_eer: float
+    few_eer: float
 
 
 def collect(cache: Path, pictures: int) -> Collection:
@@ -92,7 +107,8 @@ def terms_of(collection: Collection, idf: Float32) -> Float32:
     return reference.terms_of([query_of(word) for word in collection.words])
 
 
-def measure(collection: Collection, delta: Float32, idf: Float32, options: ClusterOptions) -> None:
+def measure(collection: Collection, delta: Float32, idf: Float32, options: ClusterOptions) -> Figures:
+    """Milliseconds and EER with context terms, flat and with a tenth of the clusters."""
     pictures, rng = len(collection.words), np.random.default_rng(2)
     started = time.perf_counter()
     sample = rng.choice(pictures, min(options.sample, pictures), replace=False)
@@ -117,9 +133,10 @@ def measure(collection: Collection, delta: Float32, idf: Float32, options: Clust
         (flat, flat_time), (few, few_time) = found
         print(
             f"  {name:6}  flat: EER {flat:.4f}, {flat_time:5.2f} ms   a tenth: EER {few:.4f}, {few_time:5.2f} ms   "
-            f"{flat_time / few_time:.1f} times as fast, {100 * (flat - few):+.2f} points lost",
+            f"{flat_time / few_time:.1f} times as fast, {100 * (flat - few):.2f} points lost",
             flush=True,
         )
+    return Figures(flat_time, few_time, flat, few)
 
 
 def _sizes(bounds: Int64, clusters: Clusters, word: Int32, options: ClusterOptions) -> int:
@@ -145,22 +162,46 @@ def _search(
     return right / 4 / len(collection.groups), 1e3 * float(np.median(seconds))
 
 
+def draw(growth: list[tuple[int, Figures]], file: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    times, accuracy = figure.subplots(1, 2)
+    sizes = [pictures for pictures, _ in growth]
+    for name, style, ms, eer in (
+        ("all pictures", "o-", "flat_ms", "flat_eer"),
+        ("a tenth of the clusters", "s--", "few_ms", "few_eer"),
+    ):
+        times.loglog(sizes, [getattr(f, ms) for _, f in growth], style, label=name)
+        accuracy.semilogx(sizes, [getattr(f, eer) for _, f in growth], style, label=name)
+    times.set(xlabel="pictures", ylabel="milliseconds for a query")
+    accuracy.set(xlabel="pictures", ylabel="EER, with context terms", ylim=(0.5, 1))
+    times.legend()
+    for axes in (times, accuracy):
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+    figure.savefig(file)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cache", type=Path, default=default_cache(), help="where features and indexes are kept")
-    parser.add_argument("--sizes", type=int, nargs="*", default=[n for n, _ in SIZES], help="only these")
-    parser.add_argument("--kinds", nargs="*", default=KINDS, help="only these")
+    parser.add_argument("--most", type=int, default=10**9, help="leave out larger collections")
+    parser.add_argument("--plot", type=Path, help="draw how times grow")
     given = parser.parse_args()
+    found: dict[tuple[int, int, str], Figures] = {}
     known: dict[int, tuple[Collection, Float32, Float32]] = {}
-    for pictures, count in SIZES:
-        if pictures not in given.sizes:
+    for pictures, count, kind in CASES:
+        if pictures > given.most:
             continue
         if pictures not in known:
-            known.clear()
+            known.clear()  # one at a time
             made = collect(given.cache, pictures)
             df = np.bincount(np.concatenate([np.unique(word) for word in made.words]), minlength=made.vocabulary)
             weights = idf_weights(df, pictures)
             known[pictures] = made, terms_of(made, weights), weights
-        for kind in given.kinds:
-            chosen = ClusterOptions(count=count, kind=kind, probe=round(PROBED * count))
-            measure(*known[pictures], chosen)
+        options = ClusterOptions(count=count, kind=kind, probe=round(PROBED * count))
+        found[pictures, count, kind] = measure(*known[pictures], options)
+    if given.plot:
+        draw([(case[0], found[case]) for case in GROWTH if case in found], given.plot)

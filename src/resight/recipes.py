@@ -99,6 +99,13 @@ RECIPES: dict[str, Recipe] = {
         indexing=IndexingOptions(words=3),
         assign=AssignOptions(neighbours=3, ratio=ALL_NEAREST),
     ),
+    "context-l1-ma": replace(
+        _bag_of_words(
+            "l1", "as bow-l1-ma, with contextual dissimilarity (CDM-10 table III)", ContextOptions(method="cdm")
+        ),
+        indexing=IndexingOptions(words=3),
+        assign=AssignOptions(neighbours=3, ratio=ALL_NEAREST),
+    ),
     "bow-l1": _bag_of_words("l1", "bag of words, tf-idf vectors of unit L1 norm (CDM-10)"),
     "bow-l2": _bag_of_words("l2", "bag of words, tf-idf vectors of unit L2 norm"),
     "bow-cosine": _bag_of_words("cosine", "bag of words, cosine weighed by idf² (LEARN-14 eq. 1)"),
