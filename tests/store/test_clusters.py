@@ -217,6 +217,12 @@ def test_pictures_without_features(tmp_path: Path) -> None:
     insist(tmp_path / "nothing", held[5:], 2)
 
 
+def test_a_picture_whose_key_is_empty(tmp_path: Path) -> None:
+    build(tmp_path / "i", [entry("", 1), entry("a", 2)])
+    cluster(tmp_path / "i", 2)
+    insist(tmp_path / "i", [entry("", 1), entry("a", 2)], 2)
+
+
 def test_too_few_pictures(folder: Path, tmp_path: Path) -> None:
     before = state(folder)
     with pytest.raises(UsageError, match="12 pictures cannot make 13 clusters; take fewer, or add pictures first"):
