@@ -246,6 +246,22 @@ def test_a_writer_goes_on_after_clusters_it_could_not_make(folder: Path) -> None
     assert state(folder)[0] == expected([*ENTRIES, *LATER[:2]])
 
 
+def test_no_clusters_of_no_pictures(tmp_path: Path) -> None:
+    folder = tmp_path / "i"
+    create(folder, vocabulary(), SETTINGS, disk=QuickDisk())
+    cluster(folder, 0)
+    assert state(folder)[0] == {}
+    change(folder, add=ENTRIES)
+    cluster(folder, 3)
+    change(folder, remove=[e.key for e in ENTRIES])
+    cluster(folder, 0)
+    assert manifests.read(folder).clusters is None
+    assert leftovers(folder) == set()
+    assert check(folder).problems == ()
+    change(folder, add=ENTRIES)
+    assert state(folder)[0] == expected(ENTRIES)
+
+
 def test_visits_need_clusters(folder: Path) -> None:
     with (
         opened(folder) as snapshot,
