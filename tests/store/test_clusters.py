@@ -270,6 +270,17 @@ def test_visits_need_clusters(folder: Path) -> None:
         snapshot.visit(QUERIES[0], 1)
 
 
+def test_a_reader_keeps_the_clusters_of_its_commit(folder: Path) -> None:
+    """It may need them for the first time when they are gone."""
+    cluster(folder, WITH_CELLS)
+    with opened(folder) as asked, opened(folder) as not_yet:
+        before = rankings(asked, probe=2)
+        cluster(folder, WITHOUT)
+        assert rankings(not_yet, probe=2) == rankings(asked, probe=2) == before
+        assert not_yet.clusters
+        assert len(not_yet.clusters.entries) == WITH_CELLS
+
+
 def forge(folder: Path, file: str, values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
     """Write other numbers into an array of the only segment, and make all checksums right."""
     manifest = manifests.read(folder)
