@@ -38,7 +38,7 @@ def pictures(seed: int = 0) -> list[Int32]:
 
 def idf(shown: Sequence[Int32]) -> Array:
     having = np.array([sum(word in p for p in shown) for word in range(K)])
-    return np.log((len(shown) + 1) / np.maximum(having, 1)).astype(np.float32)
+    return np.asarray(np.log((len(shown) + 1) / np.maximum(having, 1)), np.float32)
 
 
 def learn(shown: Sequence[Int32], **given: Any) -> Clusters:
@@ -51,7 +51,7 @@ def dense(shown: Sequence[Int32], weights: Array) -> Array:
     for row, words in zip(table, shown, strict=True):
         for word in words:
             row[word] += weights[word]
-    return np.sqrt(table / np.maximum(table.sum(axis=1, keepdims=True), 1e-30))
+    return np.asarray(np.sqrt(table / np.maximum(table.sum(axis=1, keepdims=True), 1e-30)))
 
 
 # --- the space
