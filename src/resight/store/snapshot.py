@@ -63,7 +63,10 @@ class Snapshot:
         return Clusters.from_bytes(self._clusters_data) if self._clusters_data else None
 
     def visit(self, words: Words, probe: int) -> Int64 | None:
-        """The ``probe`` clusters nearest to a query (0: all); None where nothing is to be left out."""
+        """The ``probe`` clusters nearest to a query (0: all); None where nothing is to be left out.
+
+        Each feature of the query is given as many words as one of an indexed picture has.
+        """
         if not probe or not self.segments:
             return None
         if self.clusters is None:
@@ -71,11 +74,10 @@ class Snapshot:
                 f"{self.folder} has no clusters to choose from; make them with `resight index --clusters`, "
                 "or search without --probe"
             )
-        return (
-            None
-            if probe >= len(self.clusters.entries)
-            else np.sort(self.clusters.visit(words.within(self.spans[0]).word)[:probe])
-        )
+        if probe >= len(self.clusters.entries):
+            return None
+        alike = words.within(self.spans[0]).nearest(self.manifest.settings.get("indexing", {}).get("words", 1))
+        return np.sort(self.clusters.visit(alike.word)[:probe])
 
     @property
     def spans(self) -> list[range]:
