@@ -196,3 +196,15 @@ def test_visits_without_clusters_name_the_remedy(views: tuple[Index, Index], tmp
         flat.search(view("0 0"), recipe=probing("expanded", 1))
     with Index.create(tmp_path / "empty.resight") as empty:
         assert empty.search(view("0 0"), recipe=probing("expanded", 1)).hits == ()
+
+
+def test_what_was_committed_is_seen_though_clusters_failed(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        index.add(texture(0), key="a")
+        with pytest.raises(UsageError, match="1 pictures cannot make 2 clusters"):
+            index.cluster(ClusterOptions(count=2))
+        assert list(index.keys()) == ["a"]
+        index.cluster(ClusterOptions(count=1))
+        assert index.search(texture(0), recipe=probing("expanded", 1)).hits[0].key == "a"
+        index.cluster(ClusterOptions())
+        assert index.info().clusters == 0
