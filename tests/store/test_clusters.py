@@ -227,6 +227,8 @@ def test_too_few_pictures(folder: Path, tmp_path: Path) -> None:
     before = state(folder)
     with pytest.raises(UsageError, match="12 pictures cannot make 13 clusters; take fewer, or add pictures first"):
         cluster(folder, 13)
+    with pytest.raises(UsageError, match=r"a sample of 4 pictures; take clusters\.sample=5 or more, or fewer clusters"):
+        cluster(folder, 5, sample=4)
     create(tmp_path / "empty", vocabulary(), SETTINGS, disk=QuickDisk())
     with pytest.raises(UsageError, match="has no pictures yet, so there are no clusters to find; add some first"):
         cluster(tmp_path / "empty", 1)
@@ -295,7 +297,13 @@ def forge(folder: Path, file: str, values: np.ndarray[tuple[int], np.dtype[np.in
     manifests.write(folder, replace(manifest, segments=(replace(record, sums=file_of_sums),)), QuickDisk())
 
 
-@pytest.mark.parametrize(("file", "verdict"), [(CELLS, "the places of clusters differ from the lists")])
+@pytest.mark.parametrize(
+    ("file", "verdict"),
+    [
+        (CELLS, "the places of clusters differ from the lists"),
+        (BOUNDS, "clusters do not share out the 12 pictures"),
+    ],
+)
 def test_check_notices_what_checksums_cannot(folder: Path, file: str, verdict: str) -> None:
     cluster(folder, WITH_CELLS)
     (path,) = folder.rglob(file)
@@ -304,10 +312,25 @@ def test_check_notices_what_checksums_cannot(folder: Path, file: str, verdict: s
     assert check(folder).problems == ()
     for place in (0, len(values) // 2, len(values) - 1):
         wrong = values.copy()
-        wrong[place] += 1
+        wrong[place] += 13
         forge(folder, file, wrong)
         (problem,) = check(folder).problems
         assert problem.endswith(verdict)
+
+
+def test_check_compares_the_manifest_with_its_segments(folder: Path) -> None:
+    change(folder, merge=True)
+    cluster(folder, WITH_CELLS)
+    ordered = manifests.read(folder)
+    manifests.write(folder, replace(ordered, clusters=None), QuickDisk())
+    assert check(folder).problems == (f"segment {ordered.segments[0].name} is ordered by cluster",)
+    manifests.write(folder, ordered, QuickDisk())
+    cluster(folder, 0)
+    flat = manifests.read(folder)
+    (folder / "clusters-00000000.npz").write_bytes(b"x")
+    learnt = FileRecord("clusters-00000000.npz", 1, zlib.crc32(b"x"))
+    manifests.write(folder, replace(flat, clusters=learnt), QuickDisk())
+    assert check(folder).problems == (f"segment {flat.segments[0].name} is not ordered by cluster",)
 
 
 def test_files_are_as_documented(folder: Path) -> None:
