@@ -261,6 +261,7 @@ class Index:
         rewritten. With a count of 0 there are none afterwards. Nothing else changes: a search that visits all clusters
         finds what it found before.
         """
+        self.commit()
         self._writing().cluster(options)
         self.refresh()
 

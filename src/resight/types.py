@@ -88,6 +88,10 @@ class Words:
         """These rows, by number or by mask."""
         return Words(self.feature[chosen], self.word[chosen], self.signature[chosen])
 
+    def nearest(self, count: int) -> Words:
+        """The first ``count`` rows of each feature: those of its nearest words."""
+        return self.rows(np.arange(len(self)) - np.searchsorted(self.feature, self.feature) < count)
+
     def within(self, span: range) -> Words:
         """The rows with these words, which are counted from 0 on: those of one of several vocabularies."""
         mine = self.rows((self.word >= span.start) & (self.word < span.stop))

@@ -20,6 +20,7 @@ from ..store.support import (
     Stored,
     build,
     change,
+    cluster,
     contents,
     entry,
     expected,
@@ -35,6 +36,7 @@ A, B, C, D, E = (entry(key, seed) for seed, key in enumerate("abcde"))
 OTHER_A = entry("a", 7)
 NO_FEATURES = entry("none", 8, features=0)
 Z = entry("z", 9)
+LARGE = entry("large", 10, features=40)  # makes lists long enough for cells
 
 Content = dict[str, Stored]
 Files = frozenset[tuple[str, bytes | None]]
@@ -102,6 +104,30 @@ def _with_context(folder: Path) -> None:
     learn_context(folder)
 
 
+def _with_much(folder: Path) -> None:
+    build(folder, [A, B, LARGE], [D])
+    change(folder, remove=["b"])
+    learn_context(folder)
+
+
+def _cluster(folder: Path, disk: Disk) -> None:
+    cluster(folder, 2, disk=disk)
+
+
+def _with_clusters(folder: Path) -> None:
+    _with_much(folder)
+    cluster(folder, 2)
+    change(folder, add=[E], remove=["d"])
+
+
+def _cluster_again(folder: Path, disk: Disk) -> None:
+    cluster(folder, 3, disk=disk)
+
+
+def _uncluster(folder: Path, disk: Disk) -> None:
+    cluster(folder, 0, disk=disk)
+
+
 def _add_and_merge(folder: Path, disk: Disk) -> None:
     change(folder, add=[B, E], merge=True, disk=disk)
 
@@ -117,6 +143,12 @@ SCENARIOS: dict[str, Scenario] = {
     "merge": Scenario([A, C, D], [A, C, D], _with_removals, _merge, operations=30),
     "learn context": Scenario([A, C, D], [A, C, D], _with_removals, _learn_context, operations=14),
     "add and merge with context": Scenario([A, C, D], [A, B, C, D, E], _with_context, _add_and_merge, operations=60),
+    "cluster": Scenario([A, D, LARGE], [A, D, LARGE], _with_much, _cluster, operations=41),
+    "cluster again": Scenario([A, E, LARGE], [A, E, LARGE], _with_clusters, _cluster_again, operations=42),
+    "uncluster": Scenario([A, E, LARGE], [A, E, LARGE], _with_clusters, _uncluster, operations=35),
+    "add and merge with clusters": Scenario(
+        [A, E, LARGE], [A, B, E, LARGE], _with_clusters, _add_and_merge, operations=70
+    ),
 }
 
 
@@ -128,6 +160,9 @@ def answers(folder: Path) -> Answers | None:
         return None
     with snapshot:
         found = contents(snapshot), rankings(snapshot, QUERIES[:1])
+        if snapshot.clusters:
+            assert rankings(snapshot, QUERIES[:1], probe=len(snapshot.clusters.entries)) == found[1]
+            assert rankings(snapshot, QUERIES[:1], probe=1) != found[1]
     assert check(folder).problems == ()
     return found
 

@@ -24,6 +24,7 @@ from ..store.support import (
     WORDS,
     build,
     change,
+    cluster,
     contents,
     entry,
     learn_context,
@@ -34,13 +35,15 @@ from ..store.support import (
 )
 from .scenarios import OTHER_A, A, B, C, D, E
 
-SMALL = 400  # bytes
+SMALL = 420  # bytes
 
 
 def make(folder: Path, *, seed: int = 0) -> Path:
-    """Two segments, with pictures removed from the first, and context terms."""
+    """Two segments, with pictures removed from the first, context terms, and clusters, with cells in the first."""
     others = [entry(e.key, 20 + i + seed) for i, e in enumerate([A, B, C, D, E])] if seed else [A, B, C, D, E]
-    build(folder, others[:3], others[3:], vocabulary_seed=seed)
+    build(folder, [*others[:3], entry("large", 30 + seed, features=21)], vocabulary_seed=seed)
+    cluster(folder, 2)
+    change(folder, add=others[3:])
     change(folder, remove=["b"])
     learn_context(folder)
     (folder / "writer.lock").unlink()
@@ -52,18 +55,21 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(tmp_path_factory.mktemp("damage") / "index")
 
 
+FIRST, SECOND = "00000002", "00000003"
 FILES = [
     "manifest",
     "vocabulary.npz",
-    "context-00000004.npz",
-    "segments/00000001/dead-00000003.npz",
-    *(f"segments/{segment}/terms-{context_name(L1, NEAR)}-00000004.npy" for segment in ("00000001", "00000002")),
+    "clusters-00000002.npz",
+    "context-00000005.npz",
+    f"segments/{FIRST}/dead-00000004.npz",
+    f"segments/{FIRST}/cells.npy",
+    *(f"segments/{segment}/terms-{context_name(L1, NEAR)}-00000005.npy" for segment in (FIRST, SECOND)),
     *(
         f"segments/{segment}/{file}"
-        for segment in ("00000001", "00000002")
+        for segment in (FIRST, SECOND)
         for file in (
-            "image.npy", "signature.npy", "geometry.npy", "offsets.npy", "df.npy", "squared.npy", "sums.npy",
-            "pictures.db",
+            "image.npy", "signature.npy", "geometry.npy", "offsets.npy", "df.npy", "squared.npy", "bounds.npy",
+            "sums.npy", "pictures.db",
         )
     ),
 ]  # fmt: skip
@@ -83,8 +89,10 @@ class Witness:
 
     def _read(self) -> object:
         with open_snapshot(self.folder) as snapshot:
-            answers = rankings(snapshot, QUERIES[:1]), contents(snapshot), snapshot.vocabulary.fingerprint
-        return answers, terms(self.folder)
+            answers = [rankings(snapshot, QUERIES[:1], probe) for probe in (0, 1)]
+            held = contents(snapshot), snapshot.vocabulary.fingerprint
+        assert answers[0] != answers[1]
+        return answers, held, terms(self.folder)
 
     def insist(self) -> None:
         """Searches raise IndexDamagedError or are right; the check finds something."""
@@ -103,7 +111,7 @@ class Witness:
 
 def positions(file: str, size: int) -> list[int]:
     """Every byte of a small file; of a larger one, and of the second segment, the first and last and a sample."""
-    step = 97 if size > SMALL else 1 if "00000001" in file else 11
+    step = 97 if size > SMALL else 1 if FIRST in file else 11
     return [p for p in range(size) if p < 20 or p >= size - 20 or p % step == 0]
 
 
@@ -178,7 +186,7 @@ def test_missing_file(file: str, index: Path) -> None:
         hidden.rename(path)
 
 
-@pytest.mark.parametrize("file", [*FILES, "segments/00000001", "segments/00000002"])
+@pytest.mark.parametrize("file", [*FILES, f"segments/{FIRST}", f"segments/{SECOND}"])
 def test_file_of_another_index(file: str, index: Path, tmp_path: Path) -> None:
     """Sound in itself, and of the same sizes, but not this index's."""
     other, mixed = make(tmp_path / "other", seed=5), tmp_path / "mixed"
@@ -199,9 +207,9 @@ def test_file_of_another_index(file: str, index: Path, tmp_path: Path) -> None:
 def test_segments_in_each_others_place(index: Path, tmp_path: Path) -> None:
     shutil.copytree(index, tmp_path / "mixed")
     witness, segments = Witness(tmp_path / "mixed"), tmp_path / "mixed" / "segments"
-    (segments / "00000001").rename(segments / "x")
-    (segments / "00000002").rename(segments / "00000001")
-    (segments / "x").rename(segments / "00000002")
+    (segments / FIRST).rename(segments / "x")
+    (segments / SECOND).rename(segments / FIRST)
+    (segments / "x").rename(segments / SECOND)
     witness.insist()
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from resight.errors import StoreError
+from resight.options import ClusterOptions
 from resight.store import Disk, Writer, create
 
 from ..store.support import SETTINGS, QuickDisk, build, entry, vocabulary
@@ -27,6 +28,7 @@ REMEDY = "No space left on device; what was committed before is safe: free some 
 ACTS: dict[str, tuple[str, Callable[[Writer], object]]] = {
     "commit": ("add, replace and remove", lambda writer: writer.commit()),
     "merge": ("merge", lambda writer: writer.merge()),
+    "cluster": ("cluster", lambda writer: writer.cluster(ClusterOptions(count=2, kind="random", dimensions=4))),
 }
 
 

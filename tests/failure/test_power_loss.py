@@ -16,9 +16,9 @@ import pytest
 from resight.errors import IndexDamagedError
 from resight.store import Disk, Entry, create
 
-from ..store.support import SETTINGS, change, learn_context, vocabulary
+from ..store.support import SETTINGS, change, cluster, learn_context, vocabulary
 from .disks import Fate, VolatileDisk
-from .scenarios import MERGE_EARLY, NO_FEATURES, OTHER_A, A, B, C, D, E, Judge
+from .scenarios import LARGE, MERGE_EARLY, NO_FEATURES, OTHER_A, A, B, C, D, E, Judge
 
 
 def _learn(folder: Path, disk: Disk) -> None:
@@ -40,7 +40,11 @@ LIFE: list[Step] = [
     ([OTHER_A, B, NO_FEATURES], _learn),
     ([OTHER_A, B, NO_FEATURES, E], lambda folder, disk: change(folder, add=[E], disk=disk)),
     ([OTHER_A, B, NO_FEATURES, E], lambda folder, disk: change(folder, merge=True, disk=disk)),
-    ([], lambda folder, disk: change(folder, remove=["a", "b", "none", "e"], disk=disk)),
+    ([OTHER_A, B, NO_FEATURES, E], lambda folder, disk: cluster(folder, 2, disk=disk)),
+    ([OTHER_A, B, NO_FEATURES, E, LARGE], lambda folder, disk: change(folder, add=[LARGE], disk=disk)),
+    ([OTHER_A, B, NO_FEATURES, E, LARGE], lambda folder, disk: cluster(folder, 3, disk=disk)),
+    ([OTHER_A, B, NO_FEATURES, E, LARGE], lambda folder, disk: cluster(folder, 0, disk=disk)),
+    ([], lambda folder, disk: change(folder, remove=["a", "b", "none", "e", "large"], disk=disk)),
 ]
 
 
@@ -75,8 +79,8 @@ def test_what_was_synced_is_enough(tmp_path: Path) -> None:
     with closing(VolatileDisk(watcher.root)) as disk:
         disk.watch = lambda operation: watcher.cut_power(disk)
         watcher.play(disk, LIFE)
-        assert len(disk.syncs) > 80
-    assert watcher.looked > 180 * len(Fate)
+        assert len(disk.syncs) > 150
+    assert watcher.looked > 320 * len(Fate)
 
 
 class KilledError(Exception):

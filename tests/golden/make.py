@@ -7,7 +7,7 @@ from pathlib import Path
 from resight.store import Disk
 from resight.store.manifest import FORMAT
 
-from ..store.support import build, change, entry, learn_context
+from ..store.support import build, change, cluster, entry, learn_context
 
 ENTRIES = {
     key: entry(key, seed, features=0 if key == "empty" else None)
@@ -16,10 +16,15 @@ ENTRIES = {
 
 
 def make(folder: Path) -> None:
-    """Two segments; one picture was removed and one replaced. Since format 2: context terms, learnt in between."""
+    """Two segments; one picture was removed and one replaced.
+
+    Learnt in between: since format 2 context terms, since format 3 two clusters, with cells in the first segment.
+    """
     old = entry("arch", 30)
     build(folder, [old, ENTRIES["bridge"], ENTRIES["château"], entry("gone", 31), ENTRIES["empty"]], disk=Disk())
     learn_context(folder, disk=Disk())
+    change(folder, add=[entry("gone", 32, features=25)], disk=Disk())  # makes lists long enough for cells
+    cluster(folder, 2, disk=Disk())
     change(folder, add=[ENTRIES["door\udcff"], ENTRIES["arch"]], remove=["gone"], disk=Disk())
     (folder / "writer.lock").unlink()
 

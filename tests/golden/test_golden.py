@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from resight.store import check, open_snapshot
+from resight.store import Entry, check, open_snapshot
 from resight.store.manifest import FORMAT
 
 from ..store import oracle
@@ -25,6 +25,9 @@ TERMS = {
     "arch": 1.30992,
 }
 
+# Clusters.
+CLUSTERS = {"bridge": 0, "château": 1, "door\udcff": 1, "empty": 0, "arch": 1}
+
 # The answer to QUERIES[0], best first.
 KNOWN = {
     "l1": ["bridge", "château", "door\udcff", "arch"],
@@ -40,7 +43,7 @@ def test_the_current_format_has_a_golden_index() -> None:
 
 @pytest.mark.parametrize("folder", GOLDEN, ids=lambda path: path.name)
 def test_golden_index(folder: Path, tmp_path: Path) -> None:
-    before = tree(folder)
+    before, number = tree(folder), int(folder.name.removeprefix("format-"))
     assert state(folder)[0] == expected(ENTRIES.values())
     with open_snapshot(folder) as snapshot:
         assert len(snapshot.segments) == 2
@@ -49,10 +52,40 @@ def test_golden_index(folder: Path, tmp_path: Path) -> None:
             assert [key for key, _ in found] == KNOWN[measure]
             assert dict(found) == pytest.approx(oracle.scores(ENTRIES, QUERIES[0], measure), rel=1e-5)
     assert check(folder).problems == ()
-    if folder.name != "format-1":
+    if number >= 2:
         assert terms(folder) == pytest.approx(TERMS, rel=1e-5)
+    if number >= 3:
+        insist_on_clusters(folder, ENTRIES)
     assert tree(folder) == before, "reading must not write"
 
     shutil.copytree(folder, tmp_path / "copy")
     change(tmp_path / "copy", add=[entry("new", 40)], merge=True)
     assert state(tmp_path / "copy")[0] == expected([*ENTRIES.values(), entry("new", 40)])
+    if number >= 2:
+        known = terms(tmp_path / "copy")
+        assert {key: known[key] for key in TERMS} == pytest.approx(TERMS, rel=1e-5)
+    if number >= 3:
+        insist_on_clusters(tmp_path / "copy", {**ENTRIES, "new": entry("new", 40)})
+
+
+def insist_on_clusters(folder: Path, held: dict[str, Entry]) -> None:
+    """Each picture is in the place of its cluster, and those of the nearest cluster are found when it is visited."""
+    with open_snapshot(folder) as snapshot:
+        assert snapshot.clusters
+        assigned = snapshot.clusters.assign(e.words.word for e in held.values())
+        cluster_of = dict(zip(held, assigned.tolist(), strict=True))
+        assert {key: cluster_of[key] for key in CLUSTERS} == CLUSTERS
+        for segment in snapshot.segments:
+            assert segment.bounds is not None
+            for row in segment.table.all():
+                mine = cluster_of.get(row.key, 0)
+                assert not segment.alive[row.ordinal] or (
+                    segment.bounds[mine] <= row.ordinal < segment.bounds[mine + 1]
+                )
+        nearest = snapshot.clusters.visit(QUERIES[0].word)[0]
+        visited = [key for key, cluster in cluster_of.items() if cluster == nearest]
+        for measure in RECIPE_OF:
+            found = dict(ranking(snapshot, measure, QUERIES[0], probe=1))
+            right = oracle.scores(held, QUERIES[0], measure, visited)
+            assert found == pytest.approx(right, rel=1e-5)
+            assert 0 < len(right) < len(oracle.scores(held, QUERIES[0], measure))

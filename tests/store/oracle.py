@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from resight.scoring import Query
 from resight.store import Entry
@@ -14,10 +14,13 @@ from ..scoring.reference import hamming_scores
 from .support import RECIPES_ASKED, WORDS, asked
 
 
-def scores(entries: Mapping[str, Entry], query: Words, measure: str) -> dict[str, float]:
-    """The score of every picture that has one above 0."""
+def scores(
+    entries: Mapping[str, Entry], query: Words, measure: str, visited: Collection[str] | None = None
+) -> dict[str, float]:
+    """The score of every picture that has one above 0, and is visited, if those that are are given."""
+    visited = entries.keys() if visited is None else visited
     if measure not in ("l1", "l2", "cosine"):
-        return _hamming(entries, query, measure)
+        return _hamming(entries, query, measure, visited)
     counts = {key: Counter(e.words.word.tolist()) for key, e in entries.items()}
     wanted = Counter(query.word.tolist())
     idf = _idf(entries)
@@ -29,7 +32,7 @@ def scores(entries: Mapping[str, Entry], query: Words, measure: str) -> dict[str
             value = _dot(_weigh(wanted, idf), _weigh(count, idf))
         else:
             value = sum(idf[w] ** 2 * wanted[w] * count[w] for w in wanted) / (_length(wanted) * _length(count) or 1)
-        if value > 0:
+        if value > 0 and key in visited:
             found[key] = value
     return found
 
@@ -56,12 +59,12 @@ def _minimum(a: Mapping[int, float], b: Mapping[int, float]) -> float:
     return sum(min(a[w] / of_a, b[w] / of_b) for w in a if w in b) if of_a and of_b else 0.0
 
 
-def _hamming(entries: Mapping[str, Entry], query: Words, measure: str) -> dict[str, float]:
+def _hamming(entries: Mapping[str, Entry], query: Words, measure: str, visited: Collection[str]) -> dict[str, float]:
     pictures = [Query(entry.words, entry.geometry) for entry in entries.values()]
     found = hamming_scores(
         asked(query),
         pictures,
-        alive=[True] * len(pictures),
+        alive=[key in visited for key in entries],
         idf=_idf(entries),
         options=RECIPES_ASKED[measure].scoring,
     )

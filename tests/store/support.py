@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from resight.context import Reference, context_name
-from resight.options import ContextOptions, ScoringOptions, StoreOptions
+from resight.options import ClusterOptions, ContextOptions, ScoringOptions, StoreOptions
 from resight.postings import GEOMETRY
 from resight.recipes import RECIPES, Recipe
 from resight.scoring import MEASURES, Query, score
@@ -156,6 +156,12 @@ def terms(folder: Path, *, scoring: ScoringOptions = L1, context: ContextOptions
         }
 
 
+def cluster(folder: Path, count: int, *, kind: str = "random", sample: int = 10_000, disk: Disk | None = None) -> None:
+    """Put all pictures into clusters, in one commit by one writer."""
+    with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:
+        writer.cluster(ClusterOptions(count=count, kind=kind, sample=sample, dimensions=4))
+
+
 # What an index holds, in forms that can be compared
 
 
@@ -216,16 +222,17 @@ def contents(snapshot: Snapshot) -> dict[str, Stored]:
     return found
 
 
-def ranking(snapshot: Snapshot, measure: str, query: Words) -> Ranking:
-    """All pictures that score, best first."""
-    scores = score(asked(query), snapshot.parts, options=RECIPES_ASKED[measure].scoring)
+def ranking(snapshot: Snapshot, measure: str, query: Words, probe: int = 0) -> Ranking:
+    """All pictures that score, best first; those in some clusters alone, if a number of them is given."""
+    visited = snapshot.visit(query, probe)
+    scores = score(asked(query), snapshot.parts, options=RECIPES_ASKED[measure].scoring, clusters=visited)
     return [(c.row.key, c.score) for c in shortlist(snapshot, scores, 1000)]
 
 
-def rankings(snapshot: Snapshot, queries: Sequence[Words] = QUERIES) -> dict[tuple[str, int], Ranking]:
+def rankings(snapshot: Snapshot, queries: Sequence[Words] = QUERIES, probe: int = 0) -> dict[tuple[str, int], Ranking]:
     """The answers of every measure to every query, to the last bit."""
     return {
-        (measure, number): ranking(snapshot, measure, query)
+        (measure, number): ranking(snapshot, measure, query, probe)
         for measure in RECIPES_ASKED
         for number, query in enumerate(queries)
     }
@@ -266,7 +273,7 @@ def leftovers(folder: Path) -> set[str]:
     """Files and folders that the manifest does not name."""
     manifest = manifests.read(folder)
     named = {manifests.NAME, manifest.vocabulary.name, "writer.lock", FOLDER}
-    named |= {file.name for file in manifest.contexts.values()}
+    named |= {file.name for file in manifest.learnt}
     for record in manifest.segments:
         inside = [*record.files, record.sums.name, *(file.name for file in record.beside)]
         named |= {f"{FOLDER}/{record.name}", *(f"{FOLDER}/{record.name}/{file}" for file in inside)}

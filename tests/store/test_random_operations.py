@@ -13,11 +13,24 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from resight.options import StoreOptions
-from resight.store import Entry, Writer, check, open_snapshot
+from resight.errors import UsageError
+from resight.options import ClusterOptions, StoreOptions
+from resight.store import Entry, Snapshot, Writer, check, open_snapshot
 
 from . import oracle
-from .support import QUERIES, RECIPES_ASKED, QuickDisk, build, change, entry, leftovers, rankings, state, state_of
+from .support import (
+    QUERIES,
+    RECIPES_ASKED,
+    QuickDisk,
+    Ranking,
+    build,
+    change,
+    entry,
+    leftovers,
+    rankings,
+    state,
+    state_of,
+)
 
 KEYS = st.sampled_from(["a", "b", "c", "d", "e", "f", "ä", "\udcff"])
 SEEDS = st.integers(0, 6)  # few, so that ties are common; seed 4 is given no features
@@ -36,6 +49,7 @@ class Operations(RuleBasedStateMachine):
         self.folder = Path(self._place.name, "index")
         self.committed: dict[str, int] = {}
         self.pending: dict[str, int] = {}
+        self.clusters = 0
         self.compared = 0
 
     @initialize(merge_factor=st.integers(2, 4))
@@ -74,6 +88,24 @@ class Operations(RuleBasedStateMachine):
         assert not any(s.dead_pictures for s in self.writer.manifest.segments)
         self.compare()
 
+    @rule(count=st.integers(1, 4), kind=st.sampled_from(["k-means", "random"]))
+    def cluster(self, count: int, kind: str) -> None:
+        options = ClusterOptions(count=count, kind=kind, dimensions=4)
+        if count <= len(self.pending):
+            self.writer.cluster(options)
+            self.clusters = count
+        else:  # commits all the same
+            with pytest.raises(UsageError):
+                self.writer.cluster(options)
+        self.committed = dict(self.pending)
+        self.compare()
+
+    @rule()
+    def uncluster(self) -> None:
+        self.writer.cluster(ClusterOptions())
+        self.committed, self.clusters = dict(self.pending), 0
+        self.compare()
+
     @rule()
     def close_without_commit(self) -> None:
         self.writer.close()
@@ -84,9 +116,27 @@ class Operations(RuleBasedStateMachine):
     def compare(self) -> None:
         self.compared += 1
         survivors = {key: made(key, seed) for key, seed in self.committed.items()}
-        assert state(self.folder) == state_of(survivors, self.folder.with_name(f"fresh-{self.compared}"))
+        right = state_of(survivors, self.folder.with_name(f"fresh-{self.compared}"))
+        assert state(self.folder) == right
         assert check(self.folder).problems == ()
         assert leftovers(self.folder) == set()
+        with open_snapshot(self.folder) as snapshot:
+            assert len(snapshot.clusters.entries if snapshot.clusters else ()) == self.clusters
+            if self.clusters:
+                assert rankings(snapshot, probe=self.clusters) == right[1]
+                self.visit_one(snapshot, right[1])
+
+    def visit_one(self, snapshot: Snapshot, right: dict[tuple[str, int], Ranking]) -> None:
+        """Pictures of the nearest cluster score what they score among all, unless others are part of their weights."""
+        assert snapshot.clusters
+        for (measure, number), found in rankings(snapshot, probe=1).items():
+            nearest = snapshot.clusters.visit(QUERIES[number].word)[0] if snapshot.segments else 0
+            keys = {key for key, _ in right[measure, number]}
+            shown = [made(key, self.committed[key]).words.word for key in keys]
+            visited = {key for key, c in zip(keys, snapshot.clusters.assign(shown), strict=True) if c == nearest}
+            assert {key for key, _ in found} == visited
+            if not RECIPES_ASKED[measure].scoring.inter:
+                assert found == [pair for pair in right[measure, number] if pair[0] in visited]
 
     def teardown(self) -> None:
         if hasattr(self, "writer"):

@@ -11,10 +11,11 @@ import numpy as np
 
 from ..errors import IndexDamagedError, VocabularyError
 from ..postings import cells, count
+from ..types import Int64
 from . import lock
 from . import manifest as manifests
 from .manifest import Manifest, SegmentRecord
-from .segment import CELLS, FOLDER, Segment, read_whole
+from .segment import BOUNDS, CELLS, FOLDER, Segment, read_whole
 from .snapshot import read_vocabulary
 
 
@@ -93,6 +94,9 @@ def _learnt_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
         for record in manifest.segments:
             if name not in record.terms:
                 yield f"segment {record.name} has no terms of context {name}"
+    for record in manifest.segments:
+        if (BOUNDS in record.files) != bool(manifest.clusters):
+            yield f"segment {record.name} is {'not ' if manifest.clusters else ''}ordered by cluster"
 
 
 def _segment_problems(segment: Segment, record: SegmentRecord, keys: set[bytes]) -> Iterator[str]:
@@ -128,16 +132,23 @@ def _count_problems(segment: Segment, record: SegmentRecord, keys: set[bytes]) -
         yield "feature counts of pictures differ from the lists"
     if record.dead_pictures != int((~segment.alive).sum()) or record.dead_features != int(dead_length.sum()):
         yield "the count of removed pictures is wrong"
-    if segment.bounds is not None and segment.has_cells:
-        stored, _ = segment.files[CELLS].array("<u4")
-        if not np.array_equal(stored, cells(lists, segment.bounds).reshape(-1)):
-            yield "the places of clusters differ from the lists"
+    if segment.bounds is not None:
+        yield from _cluster_problems(segment, segment.bounds)
     living = {row.values()[1] for row in rows if segment.alive[row.ordinal]}
     if living & keys:
         yield f"{len(living & keys)} keys are alive in another segment too"
     keys |= living
     if (verdict := segment.table.integrity()) != "ok":
         yield f"SQLite says {verdict}"
+
+
+def _cluster_problems(segment: Segment, bounds: Int64) -> Iterator[str]:
+    if bounds[0] != 0 or bounds[-1] != segment.record.pictures or np.any(np.diff(bounds) < 0):
+        yield f"clusters do not share out the {segment.record.pictures} pictures"
+    elif segment.has_cells:
+        stored, _ = segment.files[CELLS].array("<u4")
+        if not np.array_equal(stored, cells(segment.all_lists(), bounds).reshape(-1)):
+            yield "the places of clusters differ from the lists"
 
 
 def _unknown_files(folder: Path, manifest: Manifest) -> Iterator[str]:

@@ -17,6 +17,11 @@ def learn_clusters(snapshot: Snapshot, options: ClusterOptions) -> Clusters:
     """From some pictures of the index, the same ones however they are spread over segments."""
     if not snapshot.pictures:
         raise UsageError(f"{snapshot.folder} has no pictures yet, so there are no clusters to find; add some first")
+    if options.sample < options.count:
+        raise UsageError(
+            f"{options.count} clusters cannot be learnt from a sample of {options.sample} pictures; "
+            f"take clusters.sample={options.count} or more, or fewer clusters"
+        )
     pictures = drawn(snapshot, options.sample, options.seed, snapshot.spans[0])
     return Clusters.learn([words.word for _, (words, _) in pictures], idf=snapshot.views[0][0].idf, options=options)
 

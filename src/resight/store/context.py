@@ -108,7 +108,7 @@ def drawn(snapshot: Snapshot, count: int, seed: int, span: range) -> list[tuple[
     for number, segment in enumerate(snapshot.segments):
         for begin, block in segment.blocks(span):
             for ordinal, (words, codes) in enumerate(block, begin):
-                if key := key_of.get((number, ordinal)):
+                if (key := key_of.get((number, ordinal))) is not None:
                     # Copied, since what a block yields keeps all of the block in memory.
                     pictures[key] = (number, ordinal), (words.rows(np.arange(len(words))), codes.copy())
     return [pictures[key] for key in sorted(pictures)]

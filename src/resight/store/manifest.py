@@ -18,6 +18,7 @@ from .disk import Disk
 FORMAT = 3
 NAME = "manifest"
 MAGIC = "resight-index"
+SINCE = {"contexts": 2, "clusters": 3}  # formats that entries of the manifest came with
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +118,14 @@ def read(folder: Path) -> Manifest:
         )
     if words[2] != f"{zlib.crc32(body):08x}".encode():
         raise damaged(path, "wrong checksum")
-    return _from_json(json.loads(body))
+    values = json.loads(body)
+    for name, since in SINCE.items():  # the checksum does not cover the number, of which one bit makes another
+        if (name in values) != (int(words[1]) >= since):
+            raise damaged(path, f"format {int(words[1])} {'with' if name in values else 'without'} {name}")
+    return _from_json(values)
 
 
 def _from_json(values: dict[str, Any]) -> Manifest:
-    """Format 1 had no context terms, and 1 and 2 had no clusters."""
-
     def files(records: dict[str, Any]) -> dict[str, FileRecord]:
         return {name: FileRecord(**record) for name, record in records.items()}
 

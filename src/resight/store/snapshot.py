@@ -29,6 +29,8 @@ class Snapshot:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder, self.manifest = folder, manifest
         self.segments: list[Segment] = []
+        file = manifest.clusters
+        self._clusters_data = file and read_whole(folder / file.name, file)  # a writer may remove it later
         try:
             for record in manifest.segments:
                 self.segments.append(Segment(folder, record))
@@ -58,11 +60,13 @@ class Snapshot:
     @cached_property
     def clusters(self) -> Clusters | None:
         """What pictures were put into clusters by."""
-        file = self.manifest.clusters
-        return Clusters.from_bytes(read_whole(self.folder / file.name, file)) if file else None
+        return Clusters.from_bytes(self._clusters_data) if self._clusters_data else None
 
     def visit(self, words: Words, probe: int) -> Int64 | None:
-        """The ``probe`` clusters nearest to a query (0: all); None where nothing is to be left out."""
+        """The ``probe`` clusters nearest to a query (0: all); None where nothing is to be left out.
+
+        Each feature of the query is given as many words as one of an indexed picture has.
+        """
         if not probe or not self.segments:
             return None
         if self.clusters is None:
@@ -70,11 +74,10 @@ class Snapshot:
                 f"{self.folder} has no clusters to choose from; make them with `resight index --clusters`, "
                 "or search without --probe"
             )
-        return (
-            None
-            if probe >= len(self.clusters.entries)
-            else np.sort(self.clusters.visit(words.within(self.spans[0]).word)[:probe])
-        )
+        if probe >= len(self.clusters.entries):
+            return None
+        alike = words.within(self.spans[0]).nearest(self.manifest.settings.get("indexing", {}).get("words", 1))
+        return np.sort(self.clusters.visit(alike.word)[:probe])
 
     @property
     def spans(self) -> list[range]:

@@ -201,7 +201,10 @@ class Writer:
         with self._changing_disk():
             if clusters:
                 file = self._write_learnt(f"clusters-{self._next:08d}.npz", clusters.to_bytes())
-            self._merge(self._base.segments, number(self._base.segments, assigned, options.count), clusters=file)
+            if self._base.segments:
+                self._merge(self._base.segments, number(self._base.segments, assigned, options.count), clusters=file)
+            else:
+                self._replace([], clusters=None)
 
     def _write_learnt(self, name: str, data: bytes) -> FileRecord:
         """A file beside the segments, which no manifest names yet."""

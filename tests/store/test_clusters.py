@@ -1,0 +1,346 @@
+"""Clusters change which pictures a query visits and in which order they are stored; nothing else, whatever happens."""
+
+from __future__ import annotations
+
+import io
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from resight.errors import UsageError
+from resight.options import ClusterOptions, StoreOptions
+from resight.scoring import Query
+from resight.store import Entry, Snapshot, Writer, check, create, open_snapshot
+from resight.store import manifest as manifests
+from resight.store.checked import block_sums, map_bytes
+from resight.store.manifest import FileRecord
+from resight.store.segment import BOUNDS, CELLS, FOLDER, SUMS
+
+from . import oracle
+from .support import (
+    NEVER_MERGE,
+    QUERIES,
+    RECIPES_ASKED,
+    SETTINGS,
+    WORDS,
+    QuickDisk,
+    build,
+    change,
+    cluster,
+    entry,
+    expected,
+    learn_context,
+    leftovers,
+    rankings,
+    state,
+    terms,
+    vocabulary,
+)
+
+ENTRIES = [entry(f"{i:02d}", i) for i in range(12)]
+LATER = [entry(f"{i:02d}", i) for i in range(12, 18)]
+# Lists of 12 pictures have 73 postings: enough for the cells of 4 clusters of 12 words, and too few for those of 7.
+WITH_CELLS, WITHOUT = 4, 7
+COUNTS = pytest.mark.parametrize("count", [1, WITH_CELLS, WITHOUT, 12])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three segments, of which one picture was removed and one replaced."""
+    build(tmp_path / "i", ENTRIES[:5], [*ENTRIES[5:], entry("gone", 50)], [entry("03", 51)])
+    change(tmp_path / "i", add=[ENTRIES[3]], remove=["gone"])
+    return tmp_path / "i"
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Snapshot]:
+    with closing(open_snapshot(folder)) as snapshot:
+        yield snapshot
+
+
+def insist(folder: Path, entries: list[Entry], count: int) -> None:
+    """All is there, in the order of its clusters, and found by any number of visits; nothing is wrong or left over."""
+    held = {e.key: e for e in entries}
+    assert state(folder)[0] == expected(entries)
+    assert check(folder).problems == ()
+    assert leftovers(folder) == set()
+    with opened(folder) as snapshot:
+        assert snapshot.clusters
+        assert len(snapshot.clusters.entries) == count
+        cluster_of = dict(zip(held, snapshot.clusters.assign(e.words.word for e in entries).tolist(), strict=True))
+        for segment in snapshot.segments:
+            assert segment.bounds is not None
+            assert len(segment.bounds) == count + 1
+            for row in segment.table.all():
+                if segment.alive[row.ordinal]:
+                    mine = cluster_of[row.key]
+                    assert segment.bounds[mine] <= row.ordinal < segment.bounds[mine + 1]
+        flat = rankings(snapshot)
+        for probe in (count, count + 1, 99):
+            assert rankings(snapshot, probe=probe) == flat
+        for probe in range(1, count):
+            for (measure, number), found in rankings(snapshot, probe=probe).items():
+                nearest = snapshot.clusters.visit(QUERIES[number].word)[:probe]
+                visited = [key for key in held if cluster_of[key] in nearest]
+                assert found == sorted(found, key=lambda pair: (-pair[1], pair[0]))
+                right = oracle.scores(held, QUERIES[number], measure, visited)
+                assert dict(found) == pytest.approx(right, rel=1e-5)
+                if not RECIPES_ASKED[measure].scoring.inter:  # else weights depend on what is visited
+                    assert found == [pair for pair in flat[measure, number] if pair[0] in visited]
+
+
+@COUNTS
+@pytest.mark.parametrize("kind", ["k-means", "random"])
+def test_answers_stay_what_they_were(folder: Path, count: int, kind: str) -> None:
+    before = state(folder)
+    cluster(folder, count, kind=kind)
+    assert state(folder) == before
+    insist(folder, ENTRIES, count)
+    with opened(folder) as snapshot:
+        assert len(snapshot.segments) == 1
+        assert snapshot.segments[0].has_cells == (count <= WITH_CELLS)
+
+
+@COUNTS
+def test_life_goes_on(folder: Path, count: int) -> None:
+    """Additions, removals and merges, each by a writer of its own."""
+    cluster(folder, count)
+    change(folder, add=LATER[:4])
+    insist(folder, [*ENTRIES, *LATER[:4]], count)
+    change(folder, add=LATER[4:], remove=["01", "07", "12"])
+    held = [e for e in (*ENTRIES, *LATER) if e.key not in ("01", "07", "12")]
+    insist(folder, held, count)
+    with opened(folder) as snapshot:
+        assert len(snapshot.segments) == 3
+    change(folder, merge=True)
+    insist(folder, held, count)
+    with opened(folder) as snapshot:
+        assert len(snapshot.segments) == 1
+    change(folder, remove=[e.key for e in held])
+    assert state(folder)[0] == {}
+    change(folder, add=ENTRIES)
+    insist(folder, ENTRIES, count)
+
+
+def test_segments_that_merge_by_themselves(folder: Path) -> None:
+    cluster(folder, WITH_CELLS)
+    for e in LATER:
+        change(folder, add=[e], options=StoreOptions(merge_factor=2))
+    with opened(folder) as snapshot:
+        assert 1 < len(snapshot.segments) < 1 + len(LATER)
+    insist(folder, [*ENTRIES, *LATER], WITH_CELLS)
+
+
+def test_what_is_pending_is_put_into_clusters_too(folder: Path) -> None:
+    with Writer(folder, options=NEVER_MERGE, disk=QuickDisk()) as writer:
+        for e in LATER:
+            writer.add(e)
+        writer.remove("02")
+        writer.cluster(ClusterOptions(count=3, dimensions=4))
+        assert writer.pending == 0
+        writer.add(ENTRIES[2])
+        writer.commit()
+    insist(folder, [*ENTRIES, *LATER], 3)
+
+
+def test_other_clusters_and_none(folder: Path) -> None:
+    before = state(folder)
+    cluster(folder, WITH_CELLS)
+    first = {path.name for path in folder.glob("clusters-*")}
+    cluster(folder, WITHOUT, kind="k-means")
+    insist(folder, ENTRIES, WITHOUT)
+    assert len(first) == len(first | {path.name for path in folder.glob("clusters-*")}) - 1
+    cluster(folder, 0)
+    assert state(folder) == before
+    assert not {*folder.glob("clusters-*"), *folder.rglob(BOUNDS), *folder.rglob(CELLS)}
+    assert leftovers(folder) == set()
+    assert check(folder).problems == ()
+    with opened(folder) as snapshot:
+        assert snapshot.clusters is None
+    change(folder, add=LATER, merge=True)
+    assert state(folder)[0] == expected([*ENTRIES, *LATER])
+
+
+def test_clusters_do_not_depend_on_segments(folder: Path, tmp_path: Path) -> None:
+    build(tmp_path / "other", ENTRIES[7:], ENTRIES[:7])
+    found = []
+    for place in (folder, tmp_path / "other"):
+        cluster(place, 3, kind="k-means", sample=9)
+        with opened(place) as snapshot:
+            assert snapshot.clusters
+            found.append(snapshot.clusters.to_bytes())
+    assert found[0] == found[1]
+
+
+@COUNTS
+def test_context_terms_follow_their_pictures(folder: Path, count: int) -> None:
+    reference = learn_context(folder)
+    right = terms(folder)
+    assert len(set(right.values())) > 9
+    cluster(folder, count)
+    assert terms(folder) == right
+    change(folder, add=LATER, remove=["05"])
+    del right["05"]
+    right |= {e.key: float(reference.terms_of([Query(e.words, e.geometry)])[0]) for e in LATER}
+    assert terms(folder) == pytest.approx(right, rel=1e-6)
+    for _ in range(2):
+        change(folder, merge=True)
+        assert terms(folder) == pytest.approx(right, rel=1e-6)
+        cluster(folder, 0)
+    assert manifests.read(folder).clusters is None
+    assert check(folder).problems == ()
+
+
+def test_context_terms_are_the_same_before_and_after(folder: Path) -> None:
+    learn_context(folder)
+    before = terms(folder)
+    cluster(folder, WITH_CELLS)
+    learn_context(folder)
+    assert terms(folder) == before
+
+
+def test_pictures_without_features(tmp_path: Path) -> None:
+    held = [*ENTRIES[:5], *(entry(f"none {i}", 30 + i, features=0) for i in range(3))]
+    build(tmp_path / "i", held[:6], held[6:])
+    cluster(tmp_path / "i", 3)
+    insist(tmp_path / "i", held, 3)
+    change(tmp_path / "i", add=[entry("none 9", 39, features=0)], merge=True)
+    insist(tmp_path / "i", [*held, entry("none 9", 39, features=0)], 3)
+    build(tmp_path / "nothing", held[5:])
+    cluster(tmp_path / "nothing", 2)
+    insist(tmp_path / "nothing", held[5:], 2)
+
+
+def test_a_picture_whose_key_is_empty(tmp_path: Path) -> None:
+    build(tmp_path / "i", [entry("", 1), entry("a", 2)])
+    cluster(tmp_path / "i", 2)
+    insist(tmp_path / "i", [entry("", 1), entry("a", 2)], 2)
+
+
+def test_too_few_pictures(folder: Path, tmp_path: Path) -> None:
+    before = state(folder)
+    with pytest.raises(UsageError, match="12 pictures cannot make 13 clusters; take fewer, or add pictures first"):
+        cluster(folder, 13)
+    with pytest.raises(UsageError, match=r"a sample of 4 pictures; take clusters\.sample=5 or more, or fewer clusters"):
+        cluster(folder, 5, sample=4)
+    create(tmp_path / "empty", vocabulary(), SETTINGS, disk=QuickDisk())
+    with pytest.raises(UsageError, match="has no pictures yet, so there are no clusters to find; add some first"):
+        cluster(tmp_path / "empty", 1)
+    for place in (folder, tmp_path / "empty"):
+        assert check(place).problems == ()
+        assert leftovers(place) == set()
+    assert state(folder) == before
+
+
+def test_a_writer_goes_on_after_clusters_it_could_not_make(folder: Path) -> None:
+    with Writer(folder, options=NEVER_MERGE, disk=QuickDisk()) as writer:
+        writer.add(LATER[0])
+        with pytest.raises(UsageError):
+            writer.cluster(ClusterOptions(count=99))
+        writer.add(LATER[1])
+        assert writer.commit()
+    assert state(folder)[0] == expected([*ENTRIES, *LATER[:2]])
+
+
+def test_no_clusters_of_no_pictures(tmp_path: Path) -> None:
+    folder = tmp_path / "i"
+    create(folder, vocabulary(), SETTINGS, disk=QuickDisk())
+    cluster(folder, 0)
+    assert state(folder)[0] == {}
+    change(folder, add=ENTRIES)
+    cluster(folder, 3)
+    change(folder, remove=[e.key for e in ENTRIES])
+    cluster(folder, 0)
+    assert manifests.read(folder).clusters is None
+    assert leftovers(folder) == set()
+    assert check(folder).problems == ()
+    change(folder, add=ENTRIES)
+    assert state(folder)[0] == expected(ENTRIES)
+
+
+def test_visits_need_clusters(folder: Path) -> None:
+    with (
+        opened(folder) as snapshot,
+        pytest.raises(UsageError, match=r"has no clusters to choose from; make them .*, or search without"),
+    ):
+        snapshot.visit(QUERIES[0], 1)
+
+
+def test_a_reader_keeps_the_clusters_of_its_commit(folder: Path) -> None:
+    """It may need them for the first time when they are gone."""
+    cluster(folder, WITH_CELLS)
+    with opened(folder) as asked, opened(folder) as not_yet:
+        before = rankings(asked, probe=2)
+        cluster(folder, WITHOUT)
+        assert rankings(not_yet, probe=2) == rankings(asked, probe=2) == before
+        assert not_yet.clusters
+        assert len(not_yet.clusters.entries) == WITH_CELLS
+
+
+def forge(folder: Path, file: str, values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+    """Write other numbers into an array of the only segment, and make all checksums right."""
+    manifest = manifests.read(folder)
+    (record,) = manifest.segments
+    place = folder / FOLDER / record.name
+    np.save(place / file, values)
+    sums = io.BytesIO()
+    np.save(sums, np.concatenate([block_sums(map_bytes(place / name)) for name in record.files]))
+    (place / SUMS).write_bytes(sums.getvalue())
+    file_of_sums = FileRecord(SUMS, len(sums.getvalue()), zlib.crc32(sums.getvalue()))
+    assert (place / file).stat().st_size == record.files[file]
+    manifests.write(folder, replace(manifest, segments=(replace(record, sums=file_of_sums),)), QuickDisk())
+
+
+@pytest.mark.parametrize(
+    ("file", "verdict"),
+    [
+        (CELLS, "the places of clusters differ from the lists"),
+        (BOUNDS, "clusters do not share out the 12 pictures"),
+    ],
+)
+def test_check_notices_what_checksums_cannot(folder: Path, file: str, verdict: str) -> None:
+    cluster(folder, WITH_CELLS)
+    (path,) = folder.rglob(file)
+    values = np.load(path)
+    forge(folder, file, values)
+    assert check(folder).problems == ()
+    for place in (0, len(values) // 2, len(values) - 1):
+        wrong = values.copy()
+        wrong[place] += 13
+        forge(folder, file, wrong)
+        (problem,) = check(folder).problems
+        assert problem.endswith(verdict)
+
+
+def test_check_compares_the_manifest_with_its_segments(folder: Path) -> None:
+    change(folder, merge=True)
+    cluster(folder, WITH_CELLS)
+    ordered = manifests.read(folder)
+    manifests.write(folder, replace(ordered, clusters=None), QuickDisk())
+    assert check(folder).problems == (f"segment {ordered.segments[0].name} is ordered by cluster",)
+    manifests.write(folder, ordered, QuickDisk())
+    cluster(folder, 0)
+    flat = manifests.read(folder)
+    (folder / "clusters-00000000.npz").write_bytes(b"x")
+    learnt = FileRecord("clusters-00000000.npz", 1, zlib.crc32(b"x"))
+    manifests.write(folder, replace(flat, clusters=learnt), QuickDisk())
+    assert check(folder).problems == (f"segment {flat.segments[0].name} is not ordered by cluster",)
+
+
+def test_files_are_as_documented(folder: Path) -> None:
+    cluster(folder, WITH_CELLS)
+    (bounds,), (places,) = folder.rglob(BOUNDS), folder.rglob(CELLS)
+    assert np.load(bounds).dtype == np.dtype("<i8")
+    assert (np.load(bounds)[[0, -1]].tolist(), np.load(bounds).shape) == ([0, 12], (WITH_CELLS + 1,))
+    assert np.load(places).dtype == np.dtype("<u4")
+    assert np.load(places).shape == (WORDS * (WITH_CELLS + 1),)
+    (learnt,) = folder.glob("clusters-*.npz")
+    with np.load(learnt, allow_pickle=False) as arrays:
+        assert json.loads(arrays["description"].tobytes())["count"] == WITH_CELLS
+        assert arrays["entries"].shape == (WITH_CELLS, 4)

@@ -1,0 +1,210 @@
+"""Searching some clusters of an index, from pictures to hits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from resight import Index
+from resight.errors import UsageError
+from resight.features import extract
+from resight.images import from_array
+from resight.options import AssignOptions, ClusterOptions, FeatureOptions, VocabularyOptions
+from resight.recipes import ALL_NEAREST, RECIPES, Recipe
+from resight.search import question
+from resight.store import check, open_snapshot
+from resight.types import Region
+from resight.vocabulary import Vocabulary, train
+
+from .test_index import Pixels, texture
+from .test_search import SIZE, panorama, part
+
+ASKED = ["bow-l1", "burst", "expanded"]
+FEATURES = FeatureOptions(max_features=250)
+COUNT = 4
+KEYS = [f"{thing} {view}" for thing in range(6) for view in range(3)]
+
+
+def probing(recipe: str, probe: int) -> Recipe:
+    return replace(RECIPES[recipe], clusters=ClusterOptions(probe=probe))
+
+
+def view(key: str) -> Pixels:
+    """Of each of a few walls there are three views that overlap much."""
+    thing, number = map(int, key.split())
+    return part(panorama(10 + thing), 60 * number)
+
+
+def vocabulary(words: int, count: int) -> Vocabulary:
+    """Of the things that the pictures show, so that a few words tell them apart."""
+    shown = (from_array(view(f"{thing} 1"), max_side=1024) for thing in range(6))
+    described = np.concatenate([extract(picture, options=FEATURES).descriptors for picture in shown])
+    shuffled = np.random.default_rng(0).permutation(described)
+    options = VocabularyOptions(words=words, vocabularies=count, sample=len(shuffled) // count, iterations=4)
+    return train(shuffled, options=options, source="test")
+
+
+# Words, vocabularies: with few words lists are long enough for cells.
+VOCABULARIES = {"cells": (300, 1), "three": (200, 3), "lists": (1000, 1)}
+
+
+@pytest.fixture(scope="module", params=VOCABULARIES)
+def views(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Index, Index]]:
+    """An index, and another of the same pictures in clusters, of which some were added later and one removed."""
+    folder, words = tmp_path_factory.mktemp("views"), vocabulary(*VOCABULARIES[request.param])
+    made = [
+        Index.create(folder / f"{name}.resight", features=FEATURES, vocabulary=words) for name in ("flat", "clusters")
+    ]
+    for index in made:
+        for key in (*KEYS[:14], "gone"):
+            index.add(view(key) if key in KEYS else texture(1, size=SIZE), key=key)
+        index.commit()
+        if index is made[1]:
+            index.cluster(ClusterOptions(count=COUNT, dimensions=8))
+        for key in KEYS[14:]:
+            index.add(view(key), key=key)
+        index.remove("gone")
+        index.commit()
+    with open_snapshot(made[1].path) as snapshot:
+        assert len(snapshot.segments) == 2
+        assert snapshot.segments[0].has_cells == (request.param != "lists")
+    yield made[0], made[1]
+    for index in made:
+        index.close()
+
+
+def cluster_of(index: Index) -> dict[str, int]:
+    """The place of each picture says it."""
+    with open_snapshot(index.path) as snapshot:
+        return {
+            row.key: int(np.searchsorted(segment.bounds, row.ordinal, side="right")) - 1
+            for segment in snapshot.segments
+            if segment.bounds is not None
+            for row in segment.table.all()
+            if segment.alive[row.ordinal]
+        }
+
+
+def test_what_an_index_says_of_its_clusters(views: tuple[Index, Index]) -> None:
+    flat, clusters = views
+    assert (flat.info().clusters, flat.clusters) == (0, ClusterOptions())
+    assert (clusters.info().clusters, clusters.clusters) == (COUNT, ClusterOptions(count=COUNT, dimensions=8))
+    assert sorted(clusters.keys()) == sorted(flat.keys()) == sorted(KEYS)
+    assert set(cluster_of(clusters).values()) == set(range(COUNT))
+    assert check(clusters.path).problems == ()
+
+
+@pytest.mark.parametrize("recipe", ASKED)
+def test_all_clusters_give_the_answers_of_an_index_without(views: tuple[Index, Index], recipe: str) -> None:
+    flat, clusters = views
+    for key in KEYS[::7]:
+        query = view(key)[20:, 30:]
+        right = flat.search(query, recipe=recipe).hits
+        assert len(right) > 2
+        for probe in (0, COUNT, 99):
+            assert clusters.search(query, recipe=probing(recipe, probe)).hits == right
+    assert clusters.search(key="2 1", recipe=probing(recipe, 99)).hits == flat.search(key="2 1", recipe=recipe).hits
+
+
+@pytest.mark.parametrize("recipe", ASKED)
+def test_one_cluster_is_enough_to_find_a_picture(views: tuple[Index, Index], recipe: str) -> None:
+    """Those that were added later, too; and only pictures of one cluster are found."""
+    _, clusters = views
+    known = cluster_of(clusters)
+    for key in KEYS[::2]:
+        hits = clusters.search(view(key), recipe=probing(recipe, 1), top=99).hits
+        if recipe == "expanded":  # which asks again with what it found
+            assert hits[0].key[0] == key[0]
+            assert key in {hit.key for hit in hits if hit.inliers}
+        else:
+            assert hits[0].key == key
+            assert len({known[hit.key] for hit in hits}) == 1
+            assert len(hits) < len(KEYS)
+
+
+def test_scores_do_not_depend_on_visits(views: tuple[Index, Index]) -> None:
+    _, clusters = views
+    if clusters.info().vocabularies > 1:
+        pytest.skip("scores are made of ranks")
+    everything = {hit.key: hit.score for hit in clusters.search(view("3 1"), recipe="bow-l1", top=99).hits}
+    for probe in range(1, COUNT):
+        hits = clusters.search(view("3 1"), recipe=probing("bow-l1", probe), top=99).hits
+        assert {hit.key: hit.score for hit in hits}.items() <= everything.items()
+        known = cluster_of(clusters)
+        assert len({known[hit.key] for hit in hits}) <= probe
+
+
+def test_matches_are_located_in_clusters(views: tuple[Index, Index]) -> None:
+    """Geometry is asked of the clusters of its candidates, and says what it says of an index without."""
+    flat, clusters = views
+    for key in ("0 0", "5 2"):
+        query = view(key)[10:, 20:]
+        right = {hit.key: hit for hit in flat.search(query, recipe="verified").hits}
+        (best, *_) = clusters.search(query, recipe=probing("verified", 1)).hits
+        assert best.key == key
+        assert best.transform is not None
+        assert np.allclose(best.transform, [[1, 0, 20], [0, 1, 10]], atol=1)
+        assert (best.inliers, best.transform) == (right[key].inliers, right[key].transform)
+
+
+def test_an_indexed_picture_and_a_region_ask_some_clusters(views: tuple[Index, Index]) -> None:
+    _, clusters = views
+    hits = clusters.search(key="4 1", recipe=probing("expanded", 1)).hits
+    assert "4 1" not in {hit.key for hit in hits}
+    assert {hit.key for hit in hits if hit.inliers} & {"4 0", "4 2"}
+    whole = clusters.search(view("4 1"), recipe=probing("expanded", 2))
+    some = clusters.search(view("4 1"), region=Region(0, 0, SIZE, 0.8 * SIZE), recipe=probing("expanded", 2))
+    assert some.hits[0].key == "4 1"
+    assert (some.hits[0].inliers or 0) < (whole.hits[0].inliers or 0)
+
+
+def test_several_pictures_visit_clusters_of_their_own(views: tuple[Index, Index]) -> None:
+    _, clusters = views
+    known = cluster_of(clusters)
+    one = "0 1"
+    other = next(key for key in KEYS if key.endswith(" 1") and known[key] != known[one])
+    found = clusters.search(view(one), view(other), recipe=probing("bow-l1", 1), top=99).hits
+    assert {known[hit.key] for hit in found} == {known[one], known[other]}
+    assert {one, other} <= {hit.key for hit in found}
+
+
+def test_a_query_is_compared_with_clusters_as_a_picture_is(views: tuple[Index, Index]) -> None:
+    """Its features have several words each; those that pictures do not have do not lead it astray."""
+    _, clusters = views
+    known = cluster_of(clusters)
+    with open_snapshot(clusters.path) as snapshot:
+        for key in KEYS:
+            once, again = (question(clusters._assigner, extract(from_array(view(key), max_side=1024), options=FEATURES),
+                                    AssignOptions(neighbours=n, ratio=ALL_NEAREST)) for n in (1, 10))  # fmt: skip
+            assert len(again.words) > 5 * len(once.words)
+            nearest = [snapshot.visit(asked.words, 1) for asked in (once, again)]
+            assert [n is not None and n.tolist() for n in nearest] == [[known[key]]] * 2
+
+
+def test_a_picture_without_features_visits_something(views: tuple[Index, Index]) -> None:
+    _, clusters = views
+    assert clusters.search(np.full((50, 60), 128, np.uint8), recipe=probing("bow-l1", 1)).hits == ()
+
+
+def test_visits_without_clusters_name_the_remedy(views: tuple[Index, Index], tmp_path: Path) -> None:
+    flat, _ = views
+    with pytest.raises(UsageError, match=r"has no clusters to choose from; make them with .*, or search without"):
+        flat.search(view("0 0"), recipe=probing("expanded", 1))
+    with Index.create(tmp_path / "empty.resight") as empty:
+        assert empty.search(view("0 0"), recipe=probing("expanded", 1)).hits == ()
+
+
+def test_what_was_committed_is_seen_though_clusters_failed(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        index.add(texture(0), key="a")
+        with pytest.raises(UsageError, match="1 pictures cannot make 2 clusters"):
+            index.cluster(ClusterOptions(count=2))
+        assert list(index.keys()) == ["a"]
+        index.cluster(ClusterOptions(count=1))
+        assert index.search(texture(0), recipe=probing("expanded", 1)).hits[0].key == "a"
+        index.cluster(ClusterOptions())
+        assert index.info().clusters == 0
