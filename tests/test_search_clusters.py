@@ -181,7 +181,7 @@ def test_a_query_is_compared_with_clusters_as_a_picture_is(views: tuple[Index, I
             once, again = (question(clusters._assigner, extract(from_array(view(key), max_side=1024), options=FEATURES),
                                     AssignOptions(neighbours=n, ratio=ALL_NEAREST)) for n in (1, 10))  # fmt: skip
             assert len(again.words) > 5 * len(once.words)
-            nearest = [snapshot.visit(asked.words, 1) for asked in (once, again)]
+            nearest = [snapshot.visit([asked.words], 1) for asked in (once, again)]
             assert [n is not None and n.tolist() for n in nearest] == [[known[key]]] * 2
 
 

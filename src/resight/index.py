@@ -165,7 +165,8 @@ class Index:
 
     def info(self) -> IndexInfo:
         manifest = self._snapshot.manifest
-        known = {context_name(recipe.scoring, recipe.context): name for name, recipe in RECIPES.items()}
+        made_for = {name: recipe for name, recipe in RECIPES.items() if recipe.indexing == self.indexing}
+        known = {context_name(recipe.scoring, recipe.context): name for name, recipe in made_for.items()}
         contexts = dict.fromkeys(name_of(stored)[0] for stored in manifest.contexts)
         return IndexInfo(
             path=str(self.path),
@@ -180,7 +181,7 @@ class Index:
             vocabulary=manifest.vocabulary_fingerprint,
             settings=manifest.settings,
             contexts=[known.get(name, f"own recipe, {name}") for name in contexts],
-            clusters=self.clusters.count,
+            clusters=self._snapshot.cluster_count,
         )
 
     # Changing it
@@ -258,8 +259,8 @@ class Index:
         """Commit, then put all pictures into clusters, so that ``recipe.clusters.probe`` of them can be searched alone.
 
         Learnt from a sample of the pictures; those added later go into the nearest cluster. All of the index is
-        rewritten. With a count of 0 there are none afterwards. Nothing else changes: a search that visits all clusters
-        finds what it found before.
+        rewritten. With a count of 0 there are none afterwards. A search that visits all clusters finds what it found
+        before; context terms whose neighbours were looked for in clusters (``context.probe``) are forgotten.
         """
         self.commit()
         self._writing().cluster(options)

@@ -193,7 +193,7 @@ class ClusterOptions(Options):
     stage: ClassVar[str] = "clusters"
 
     # How many the pictures of an index are put into; 0: none.
-    count: int = option(0, least=0, most=100_000)
+    count: int = option(0, least=0, most=10_000)
     # How many a query looks into; 0: all, whatever there is.
     probe: int = option(0, least=0)
     # What stands for a cluster: k-means: a mean; k-medoids (needs resight[medoids]) and random: a picture.

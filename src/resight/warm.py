@@ -22,6 +22,9 @@ def warm() -> None:
     for measure in MEASURES.values():
         for weak_geometry in (False, True):
             measure(query, [part], ScoringOptions(weak_geometry=weak_geometry, inter=True), None)
+    two = build([(words, query.geometry)] * 2, words=1)  # as many postings as it takes to have cells
+    clustered = Part.of(two, pictures=2, idf=part.idf, bounds=np.array([0, 2]))
+    clustered.find(words.word, np.zeros(1, np.int64), "image")
     distinct(words.word, words.signature, 0)
     of_picture(lists, 0, 0)
     nothing = np.zeros((1, 1), np.float32)

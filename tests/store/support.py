@@ -224,7 +224,7 @@ def contents(snapshot: Snapshot) -> dict[str, Stored]:
 
 def ranking(snapshot: Snapshot, measure: str, query: Words, probe: int = 0) -> Ranking:
     """All pictures that score, best first; those in some clusters alone, if a number of them is given."""
-    visited = snapshot.visit(query, probe)
+    visited = snapshot.visit([query], probe)
     scores = score(asked(query), snapshot.parts, options=RECIPES_ASKED[measure].scoring, clusters=visited)
     return [(c.row.key, c.score) for c in shortlist(snapshot, scores, 1000)]
 

@@ -269,7 +269,7 @@ def test_visits_need_clusters(folder: Path) -> None:
         opened(folder) as snapshot,
         pytest.raises(UsageError, match=r"has no clusters to choose from; make them .*, or search without"),
     ):
-        snapshot.visit(QUERIES[0], 1)
+        snapshot.visit([QUERIES[0]], 1)
 
 
 def test_a_reader_keeps_the_clusters_of_its_commit(folder: Path) -> None:

@@ -6,22 +6,34 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError
-from ..options import ClusterOptions, FeatureOptions, ImageOptions, IndexingOptions, StoreOptions, VocabularyOptions
+from ..options import (
+    ClusterOptions,
+    FeatureOptions,
+    ImageOptions,
+    IndexingOptions,
+    Options,
+    StoreOptions,
+    VocabularyOptions,
+)
 from .app import MANIFEST, NAMES_SHOWN, AsJson, Processes, Set, command, default_index
 from .arguments import build, chosen_recipe, parse_settings, split_index
 from .output import counting, patience, printable, progress, say_json, stoppable
 
+if TYPE_CHECKING:
+    from ..index import Index
+
 
 @command
 def index(
-    pictures: Annotated[list[Path], typer.Argument(help="Folders (searched through) and picture files.")],
+    pictures: Annotated[
+        list[Path] | None, typer.Argument(help="Folders (searched through) and picture files.", show_default=False)
+    ] = None,
     into: Annotated[
         Path | None, typer.Option(help="The index; made if missing. Default: $RESIGHT_INDEX or your data folder.")
     ] = None,
@@ -46,13 +58,14 @@ def index(
     from ..vocabulary import Vocabulary
 
     place = into or default_index()
-    asked = [*(settings or []), *([] if clusters is None else [f"clusters.count={clusters}"])]
-    changed = parse_settings(asked, FeatureOptions, IndexingOptions, ImageOptions, StoreOptions, ClusterOptions)
-    clustering = replace(build(ClusterOptions, changed), probe=0) if changed[ClusterOptions] else None
+    changed = parse_settings(settings, FeatureOptions, IndexingOptions, ImageOptions, StoreOptions, ClusterOptions)
+    clustering = _clustering(changed, clusters)
+    if not pictures and clustering is None:
+        raise UsageError("give folders or picture files to index, or --clusters to group what an index holds")
     features = build(FeatureOptions, changed) if changed[FeatureOptions] else None
     indexing = build(IndexingOptions, changed) if changed[IndexingOptions] else None
     own = Vocabulary.load(vocabulary) if vocabulary else None
-    roots = list(pictures)
+    roots = list(pictures or [])
     for root in roots if relative_to else []:
         file_key(root, relative_to)  # one that lies outside is refused before any work
     total = sum(1 for _ in find_pictures(roots))
@@ -81,9 +94,8 @@ def index(
             if stop.wanted:
                 break
         target.commit()
-        if clustering and clustering != target.clusters and not stop.wanted:
-            with patience("putting the pictures into clusters …"):
-                target.cluster(clustering)
+        if clustering and not stop.wanted:
+            _cluster(target, clustering, anew=not pictures)
         now = len(target)
     seconds = time.monotonic() - started
     _tell(
@@ -94,9 +106,32 @@ def index(
         },
         as_json,
     )  # fmt: skip
-    if total == 0:
+    if pictures and total == 0:
         typer.echo("no pictures found; resight reads JPEG, PNG, WebP, TIFF, BMP and HEIC files", err=True)
-    return 1 if skipped or stop.wanted or total == 0 else 0
+    return 1 if skipped or stop.wanted or (pictures and total == 0) else 0
+
+
+def _clustering(changed: dict[type[Options], dict[str, Any]], count: int | None) -> ClusterOptions | None:
+    """The clusters that are asked for, if any are."""
+    given = changed[ClusterOptions]
+    if count is not None and given.setdefault("count", count) != count:
+        raise UsageError(f"--clusters {count} and --set clusters.count={given['count']} contradict each other")
+    if "probe" in given:
+        raise UsageError("clusters.probe is a matter of searching: resight search --probe")
+    if given and "count" not in given:
+        raise UsageError("options of clusters need --clusters, which says how many there shall be")
+    return build(ClusterOptions, changed) if given else None
+
+
+def _cluster(target: Index, wanted: ClusterOptions, *, anew: bool) -> None:
+    """Put the pictures into clusters, unless they are in such already and new ones are not wanted."""
+    before = target.info()
+    if before.clusters == wanted.count and not anew and (not wanted.count or wanted == target.clusters):
+        return
+    with patience("putting the pictures into clusters …"):
+        target.cluster(wanted)
+    if lost := [name for name in before.contexts if name not in target.info().contexts]:
+        typer.echo(f"context terms learnt by the old clusters are gone: {', '.join(lost)}; learn them again", err=True)
 
 
 def _tell(summary: dict[str, Any], as_json: bool) -> None:

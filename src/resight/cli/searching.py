@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -56,8 +57,9 @@ def search(
     groups = _groups(pictures, key, together)
     if draw and (len(groups) > 1 or len(groups[0]) > 1):
         raise UsageError("--draw shows one query picture and its results; search with one")
-    asked = [*(settings or []), *([] if probe is None else [f"clusters.probe={probe}"])]
-    box, chosen = parse_region(region), chosen_recipe(recipe, asked)
+    box, chosen = parse_region(region), chosen_recipe(recipe, settings)
+    if probe is not None:
+        chosen = replace(chosen, clusters=replace(chosen.clusters, probe=probe))
     results: list[dict[str, Any]] = []
     complete = True
     with Index.open(place) as target:

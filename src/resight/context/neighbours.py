@@ -45,9 +45,15 @@ def nearest(
     kept = min(kept, part.pictures - 1)
     found = Neighbours(np.full((part.pictures, kept), -1, np.int32), np.full((part.pictures, kept), np.inf, np.float32))
 
+    def own_cluster(number: int) -> Int64:
+        found = part.clusters_of(np.array([number]))
+        assert found is not None
+        return found
+
     def ask(numbered: tuple[int, Query]) -> None:
         number, query = numbered
-        row = distances_of(query, part, scoring=scoring, clusters=visit(query.words) if visit else None)
+        clusters = np.union1d(visit(query.words), own_cluster(number)) if visit else None
+        row = distances_of(query, part, scoring=scoring, clusters=clusters)
         row = without_copies(row, float(row[number]), scoring.measure)
         chosen = smallest(row, kept)
         chosen = chosen[np.isfinite(row[chosen])]

@@ -1,7 +1,7 @@
 """Words → inverted lists."""
 
 from .geometry import GEOMETRY, SCALE_STEPS_PER_OCTAVE, decode, encode
-from .lists import Forward, Lists, build, cells, forward, frozen, of_picture
+from .lists import Forward, Lists, build, cells, forward, frozen, of_picture, worth_cells
 from .statistics import count
 
 __all__ = [
@@ -17,4 +17,5 @@ __all__ = [
     "forward",
     "frozen",
     "of_picture",
+    "worth_cells",
 ]

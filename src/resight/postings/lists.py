@@ -134,10 +134,16 @@ def _turn_round(
             cursor[w] += 1
 
 
+def worth_cells(lists: Lists, bounds: Int64) -> bool:
+    """Whether there are as many postings as cells; else they would take more room than they save time."""
+    return len(lists.image) >= lists.words * len(bounds)
+
+
 def cells(lists: Lists, bounds: Int64) -> UInt32:
     """(K, clusters + 1): where in its list, from its beginning, each cluster's pictures bounds[c] … begin."""
     found = np.zeros((lists.words, len(bounds)), np.uint32)
     _find_cells(lists.offsets, lists.image, bounds, found)
+    found.setflags(write=False)  # as those of stored lists are: to numba that is a type
     return found
 
 

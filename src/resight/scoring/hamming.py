@@ -40,7 +40,7 @@ def hamming_score(
     codes = query.geometry[query.words.feature[order]]
     angle, scale = (np.ascontiguousarray(codes[name]) for name in ("angle", "scale"))
     size = size_weights(options)[scale]
-    # Where a match's weight depends on all that its row matches, rows must not be cut up by cluster.
+    # Where a match's weight depends on all that its row matches, in the pictures seen, rows must not be cut up.
     cut = None if options.inter else clusters
     rule = voting.Rule(match_weights(options), options.threshold, options.closest_only, voting.INTRA[options.intra])
     columns = ("image", "signature", "geometry") if options.weak_geometry else ("image", "signature")

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..postings import Lists, cells, count
+from ..postings import Lists, cells, count, worth_cells
 from ..types import Float32, Int32, Int64, UInt32, Words
 from . import kernels
 
@@ -48,7 +48,7 @@ class Part:
         """Lists in memory, of pictures that are all alive, and in the order of clusters if their bounds are given."""
         alive = np.ones(pictures, np.bool_)
         _, _, _, squared = count(lists, alive)
-        places = None if bounds is None else cells(lists, bounds)
+        places = cells(lists, bounds) if bounds is not None and worth_cells(lists, bounds) else None
         read = None if places is None else lambda words: places
         return cls(lambda words, *columns: lists, squared, alive, idf, bounds, read)
 

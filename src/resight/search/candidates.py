@@ -15,7 +15,7 @@ from ..recipes import Recipe
 from ..rerank import Placed, Verified, aggregate, one_to_one, verify
 from ..scoring import Part, best, matches, score
 from ..store import Row, Snapshot
-from ..types import Float32, Region
+from ..types import Float32, Int64, Region
 from .question import Question
 
 
@@ -80,19 +80,23 @@ class Opinion:
         return float(score(query, [part], options=self.options)[0][0])
 
 
-def opinion(snapshot: Snapshot, asked: Question, recipe: Recipe, vocabulary: int = 0) -> Opinion:
+def opinion(
+    snapshot: Snapshot, asked: Question, recipe: Recipe, vocabulary: int = 0, clusters: Int64 | None = None
+) -> Opinion:
     parts, mine, scoring = snapshot.views[vocabulary], asked.within(snapshot.spans[vocabulary]), recipe.scoring
-    visited = snapshot.visit(asked.words, recipe.clusters.probe)
-    scores = score(mine.query, parts, options=scoring, clusters=visited)
+    scores = score(mine.query, parts, options=scoring, clusters=clusters)
     if recipe.context.method != "none":
         terms = snapshot.terms(scoring, recipe.context)[vocabulary]
         scores = [contextual(scoring.measure, s, t) for s, t in zip(scores, terms, strict=True)]
     return Opinion(scores, mine, parts[0].idf if parts else np.zeros(0, np.float32), scoring)
 
 
-def opinions_of(snapshot: Snapshot, questions: Sequence[Question], recipe: Recipe) -> list[list[Opinion]]:
-    """For each vocabulary what all questions say."""
-    return [[opinion(snapshot, q, recipe, v) for q in questions] for v in range(snapshot.manifest.vocabularies)]
+def opinions_of(
+    snapshot: Snapshot, questions: Sequence[Question], recipe: Recipe, clusters: Int64 | None
+) -> list[list[Opinion]]:
+    """For each vocabulary what all questions say of the pictures in these clusters (None: in all)."""
+    vocabularies = range(snapshot.manifest.vocabularies)
+    return [[opinion(snapshot, q, recipe, v, clusters) for q in questions] for v in vocabularies]
 
 
 def at_one_scale(opinions: Sequence[Opinion]) -> list[Scores]:

@@ -10,7 +10,7 @@ import numpy as np
 from ..recipes import Recipe
 from ..scoring import distinct
 from ..store import Snapshot
-from ..types import Features, Float64, Words
+from ..types import Features, Float64, Int64, Words
 from .candidates import Candidate, Opinion, Scores, agreed, at_one_scale, box, mean_scores, opinions_of, verify_all
 from .question import Question, stored_question
 
@@ -27,8 +27,12 @@ def expand(
     candidates: list[Candidate],
     count: int,
     recipe: Recipe,
+    clusters: Int64 | None = None,
 ) -> list[Candidate]:
-    """Ask again with what the best verified results show of the same thing. Opinions: of each vocabulary."""
+    """Ask again with what the best verified results show of the same thing. Opinions: of each vocabulary.
+
+    All ask in the same clusters: a picture that one of them does not look at cannot be compared by their mean.
+    """
     located = [c for c in candidates if c.located and c.inliers < SAME_PICTURE * len(questions[c.located.question])]
     if not located:
         return sorted(candidates, key=lambda c: c.by_score)
@@ -36,9 +40,9 @@ def expand(
     seen = [_seen_in(snapshot, questions, c) for c in sources]
     if recipe.expand.kind == "union":
         questions = [_union([q, *(s for s, of in seen if of == n)], recipe) for n, q in enumerate(questions)]
-        totals = [mean_scores(at_one_scale(o)) for o in opinions_of(snapshot, questions, recipe)]
+        totals = [mean_scores(at_one_scale(o)) for o in opinions_of(snapshot, questions, recipe, clusters)]
     else:
-        theirs = opinions_of(snapshot, [s for s, _ in seen], recipe)
+        theirs = opinions_of(snapshot, [s for s, _ in seen], recipe, clusters)
         totals = [
             mean_of_others(at_one_scale([*ours, *others]), sources)
             for ours, others in zip(opinions, theirs, strict=True)

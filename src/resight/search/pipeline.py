@@ -10,7 +10,7 @@ from ..recipes import Recipe
 from ..rerank import confidence
 from ..store import Snapshot
 from ..timing import Stopwatch
-from ..types import Hit, SearchResult
+from ..types import Hit, Int64, SearchResult
 from .candidates import Candidate, Scores, agreed, at_one_scale, box, mean_scores, opinions_of, verify_all
 from .expand import expand
 from .question import Question
@@ -47,7 +47,12 @@ def rank(
     """At least ``count`` candidates, if so many share anything with the questions, and the score of the background."""
     count = max(count, recipe.verify.shortlist)
     with watch.stage("score"):
-        opinions = opinions_of(snapshot, questions, recipe)
+        clusters = snapshot.visit([q.words for q in questions], recipe.clusters.probe)
+        others = None
+        if clusters is not None and recipe.verify.shortlist:
+            others = snapshot.spread
+            clusters = np.union1d(clusters, others)
+        opinions = opinions_of(snapshot, questions, recipe, clusters)
         totals = [mean_scores(at_one_scale(o)) for o in opinions]
         candidates = agreed(snapshot, totals, count, recipe)
     if recipe.verify.shortlist:
@@ -56,13 +61,17 @@ def rank(
             candidates.sort(key=lambda c: c.by_inliers)
         if recipe.expand.results and candidates:
             with watch.stage("expand"):
-                candidates = expand(snapshot, questions, opinions, candidates, count, recipe)
-    return candidates, _background(totals[0])
+                candidates = expand(snapshot, questions, opinions, candidates, count, recipe, clusters)
+    return candidates, _background(totals[0], snapshot, others)
 
 
-def _background(scores: Scores) -> float:
-    """The median score of pictures that share anything with the query."""
-    positive = np.concatenate([s[s > 0] for s in scores]) if scores else np.zeros(0)
+def _background(scores: Scores, snapshot: Snapshot, clusters: Int64 | None) -> float:
+    """The median score of pictures that share anything with the query.
+
+    Clusters near the query are no background, so where only some are visited, others are too: see ``spread``.
+    """
+    seen = [s[(s > 0) & part.seen(clusters)] for s, part in zip(scores, snapshot.parts, strict=True)]
+    positive = np.concatenate([np.zeros(0), *seen])
     return float(np.median(positive)) if len(positive) else 0.0
 
 

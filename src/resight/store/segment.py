@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..postings import GEOMETRY, Lists, build, cells, count, forward, of_picture
+from ..postings import GEOMETRY, Lists, build, cells, count, forward, of_picture, worth_cells
 from ..types import Float32, Int32, Int64, UInt32, Words
 from . import table
 from .checked import CheckedFile, block_count, block_sums, damaged, map_bytes, unreadable
@@ -113,7 +113,7 @@ def _write_bounds(folder: Path, lists: Lists, bounds: Int64 | None, disk: Disk) 
         return
     disk.save_array(folder / BOUNDS, bounds.astype("<i8"))
     yield BOUNDS
-    if len(lists.image) >= lists.words * len(bounds):  # else cells would take more room than they save time
+    if worth_cells(lists, bounds):
         disk.save_array(folder / CELLS, cells(lists, bounds).reshape(-1).astype("<u4", copy=False))
         yield CELLS
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -13,14 +14,16 @@ from ..context import context_name, stored_names
 from ..errors import IndexDamagedError, UsageError
 from ..options import ContextOptions, ScoringOptions
 from ..scoring import Part, idf_weights
-from ..types import Float32, Int64, Words
+from ..types import Bytes, Float32, Int64, Words
 from ..vocabulary import Vocabulary, spans
 from . import manifest as manifests
+from .checked import map_bytes, unreadable
 from .manifest import Manifest
 from .segment import Segment, read_whole
 from .table import Row
 
 VOCABULARY = "vocabulary.npz"
+LEAST_SPREAD = 4  # clusters that stand for all
 
 
 class Snapshot:
@@ -29,8 +32,7 @@ class Snapshot:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder, self.manifest = folder, manifest
         self.segments: list[Segment] = []
-        file = manifest.clusters
-        self._clusters_data = file and read_whole(folder / file.name, file)  # a writer may remove it later
+        self._clusters_file = _opened(folder / manifest.clusters.name) if manifest.clusters else None
         try:
             for record in manifest.segments:
                 self.segments.append(Segment(folder, record))
@@ -60,12 +62,32 @@ class Snapshot:
     @cached_property
     def clusters(self) -> Clusters | None:
         """What pictures were put into clusters by."""
-        return Clusters.from_bytes(self._clusters_data) if self._clusters_data else None
+        record, data = self.manifest.clusters, self._clusters_file
+        if record is None or data is None:
+            return None
+        if len(data) != record.size or zlib.crc32(data) != record.crc:
+            raise IndexDamagedError(
+                f"{self.folder / record.name} is damaged; nothing else is: drop it with "
+                f"`resight index --clusters 0 --into {self.folder}`, or make new clusters"
+            )
+        return Clusters.from_bytes(data.tobytes())
 
-    def visit(self, words: Words, probe: int) -> Int64 | None:
-        """The ``probe`` clusters nearest to a query (0: all); None where nothing is to be left out.
+    @property
+    def cluster_count(self) -> int:
+        bounds = self.segments[0].bounds if self.segments else None
+        return 0 if bounds is None else len(bounds) - 1
 
-        Each feature of the query is given as many words as one of an indexed picture has.
+    @property
+    def spread(self) -> Int64:
+        """Some clusters, evenly spread, that stand for all."""
+        assert self.clusters
+        count = len(self.clusters.entries)
+        return np.unique(np.linspace(0, count - 1, max(LEAST_SPREAD, count // 50)).astype(np.int64))
+
+    def visit(self, questions: Sequence[Words], probe: int) -> Int64 | None:
+        """The ``probe`` clusters nearest to any of the questions (0: all); None where nothing is to be left out.
+
+        Each feature of a question is given as many words as one of an indexed picture has.
         """
         if not probe or not self.segments:
             return None
@@ -76,8 +98,9 @@ class Snapshot:
             )
         if probe >= len(self.clusters.entries):
             return None
-        alike = words.within(self.spans[0]).nearest(self.manifest.settings.get("indexing", {}).get("words", 1))
-        return np.sort(self.clusters.visit(alike.word)[:probe])
+        stored = self.manifest.settings.get("indexing", {}).get("words", 1)
+        alike = [words.within(self.spans[0]).nearest(stored) for words in questions]
+        return np.unique([self.clusters.visit(words.word)[:probe] for words in alike])
 
     @property
     def spans(self) -> list[range]:
@@ -141,6 +164,14 @@ def open_snapshot(folder: Path) -> Snapshot:
             if newer.commit == manifest.commit:
                 raise
             manifest = newer
+
+
+def _opened(path: Path) -> Bytes:
+    """A file's bytes, mapped and not yet checked; they stay readable when a writer removes the file."""
+    try:
+        return map_bytes(path)
+    except OSError as error:
+        raise unreadable(path, error) from None
 
 
 def read_vocabulary(folder: Path, manifest: Manifest) -> Vocabulary:

@@ -192,8 +192,7 @@ class Writer:
         Context terms whose neighbours were looked for in the clusters there were are forgotten.
         """
         self.commit()
-        for name in [name for name in self.manifest.contexts if self._reference(name).context.probe]:
-            self.forget_context(name)
+        kept = {n: file for n, file in self.manifest.contexts.items() if not self._reference(n).context.probe}
         clusters, file, assigned = None, None, None
         if options.count:
             clusters = learn_clusters(self._base, options)
@@ -202,9 +201,11 @@ class Writer:
             if clusters:
                 file = self._write_learnt(f"clusters-{self._next:08d}.npz", clusters.to_bytes())
             if self._base.segments:
-                self._merge(self._base.segments, number(self._base.segments, assigned, options.count), clusters=file)
+                numbering = number(self._base.segments, assigned, options.count)
+                self._merge(self._base.segments, numbering, clusters=file, contexts=kept)
             else:
                 self._replace([], clusters=None)
+        self._references = {name: self._references[name] for name in kept}
 
     def _write_learnt(self, name: str, data: bytes) -> FileRecord:
         """A file beside the segments, which no manifest names yet."""
@@ -333,7 +334,7 @@ class Writer:
 
     def _merge(self, segments: list[Segment], numbering: Numbering, **changed: Any) -> None:
         terms = {}
-        for context in self.manifest.contexts:
+        for context in changed.get("contexts", self.manifest.contexts):
             terms[context] = np.ones(numbering.pictures, np.float32)
             for segment, new in zip(segments, numbering.new, strict=True):
                 terms[context][new[segment.alive]] = segment.terms[context][segment.alive]
