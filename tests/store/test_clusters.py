@@ -264,6 +264,20 @@ def test_no_clusters_of_no_pictures(tmp_path: Path) -> None:
     assert state(folder)[0] == expected(ENTRIES)
 
 
+def test_visits_are_of_the_nearest_in_the_order_of_lists(folder: Path) -> None:
+    """Clusters that follow each other are then looked at in one go."""
+    cluster(folder, WITHOUT)
+    with opened(folder) as snapshot:
+        assert snapshot.clusters
+        for query in QUERIES:
+            nearest = snapshot.clusters.visit(query.word).tolist()
+            found = [snapshot.visit(query, probe) for probe in range(WITHOUT + 2)]
+            assert [f if f is None else f.tolist() for f in found] == [
+                None, *(sorted(nearest[:probe]) for probe in range(1, WITHOUT)), None, None
+            ]  # fmt: skip
+            assert nearest != sorted(nearest)
+
+
 def test_visits_need_clusters(folder: Path) -> None:
     with (
         opened(folder) as snapshot,
