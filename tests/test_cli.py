@@ -102,6 +102,45 @@ def test_remove_check_merge(pictures: Path, tmp_path: Path) -> None:
     assert "is sound: 3 pictures" in run("check", index)
 
 
+def test_clusters(pictures: Path, tmp_path: Path) -> None:
+    into = tmp_path / "i.resight"
+    ask = ("search", into, pictures / "2.png", "--top", 1)
+    run("index", pictures, "--into", into, "--processes", 1)
+    assert "make them with `resight index --clusters`" in run_json(*ask, "--probe", 1, code=2)["error"]
+    assert run_json("index", "--into", into, "--clusters", 2)["pictures"] == 4
+    assert "clusters     2" in run("info", into)
+    for recipe in ("expanded", "bow-l1"):
+        assert "2.png" in run(*ask, "--probe", 1, "--recipe", recipe)
+    write(pictures / "later.png", texture(30))
+    commit = run_json("info", into)["commit"]
+    assert run_json("index", pictures, "--into", into, "--clusters", 2, "--processes", 1)["added"] == 1
+    assert run_json("info", into)["commit"] == commit + 1, "there are such clusters already"
+    run("context", into, "--recipe", "context-l1", "--set", "context.probe=1")
+    assert len(run_json("info", into)["contexts"]) == 1
+    run("index", "--into", into, "--clusters", 3, "--set", "clusters.kind=random")
+    facts = run_json("info", into)
+    assert (facts["clusters"], facts["contexts"]) == (3, [])
+    run("index", "--into", into, "--clusters", 0)
+    assert run_json("info", into)["clusters"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ([], "give folders or picture files to index, or --clusters"),
+        (["--set", "clusters.seed=2"], "options of clusters need --clusters"),
+        (["--clusters", 2, "--set", "clusters.count=3"], "contradict each other"),
+        (["--clusters", 2, "--set", "clusters.probe=3"], "resight search --probe"),
+        (["--clusters", 9], "4 pictures cannot make 9 clusters; take fewer, or add pictures first"),
+    ],
+)
+def test_clusters_that_are_refused(words: list[object], error: str, pictures: Path, tmp_path: Path) -> None:
+    into = tmp_path / "i.resight"
+    run("index", pictures, "--into", into, "--processes", 1)
+    assert error in run_json("index", "--into", into, *words, code=2)["error"]
+    assert run_json("info", into)["clusters"] == 0
+
+
 def test_context_is_learnt_used_and_forgotten(pictures: Path, tmp_path: Path) -> None:
     into = tmp_path / "i.resight"
     run("index", pictures, "--into", into, "--processes", 1)

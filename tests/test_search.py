@@ -257,7 +257,7 @@ def test_pictures_with_few_features(tmp_path: Path, recipe: str) -> None:
 def test_one_pattern_all_over(tmp_path: Path, recipe: str) -> None:
     """A checkerboard: all its descriptors are alike, and so are those of another one."""
     board = np.kron(np.indices((12, 12)).sum(axis=0) % 2 * 255, np.ones((20, 20))).astype(np.uint8)
-    with Index.create(tmp_path / "i.resight") as index:
+    with Index.create(tmp_path / "i.resight", indexing=RECIPES[recipe].indexing) as index:
         for key, picture in (("board", board), ("again", board), ("part", board[:120, :120]), ("other", texture(0))):
             index.add(np.ascontiguousarray(picture), key=key)
         index.commit()

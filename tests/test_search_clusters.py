@@ -172,6 +172,30 @@ def test_several_pictures_visit_clusters_of_their_own(views: tuple[Index, Index]
     assert {one, other} <= {hit.key for hit in found}
 
 
+def test_several_pictures_look_into_the_same_clusters(views: tuple[Index, Index]) -> None:
+    """What one of them does not look at would count as having nothing in common with it."""
+    flat, clusters = views
+    if clusters.info().vocabularies > 1:
+        pytest.skip("scores are made of ranks")
+    asked = view("0 1"), view("3 1")
+    right = {hit.key: hit.score for hit in flat.search(*asked, recipe="burst", top=99).hits}
+    found = {hit.key: hit.score for hit in clusters.search(*asked, recipe=probing("burst", 1), top=99).hits}
+    assert len(found) > 3
+    assert found == pytest.approx({key: right[key] for key in found}, rel=1e-5)
+
+
+def test_expansion_asks_in_the_same_clusters(views: tuple[Index, Index]) -> None:
+    """Results that all questions look at have the score that they have where everything is looked at."""
+    flat, clusters = views
+    if clusters.info().vocabularies > 1:
+        pytest.skip("scores are made of ranks")
+    right = {hit.key: hit.score for hit in flat.search(view("2 1"), top=99).hits if hit.inliers}
+    with open_snapshot(clusters.path) as snapshot:
+        assert snapshot.spread.tolist() == list(range(COUNT)), "all of so few stand for all"
+    found = {hit.key: hit.score for hit in clusters.search(view("2 1"), recipe=probing("expanded", 1), top=99).hits}
+    assert {key: found[key] for key in right} == pytest.approx(right, rel=1e-5)
+
+
 def test_a_query_is_compared_with_clusters_as_a_picture_is(views: tuple[Index, Index]) -> None:
     """Its features have several words each; those that pictures do not have do not lead it astray."""
     _, clusters = views

@@ -13,17 +13,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from resight.errors import UsageError
+from resight.context import Reference, context_name
+from resight.errors import IndexDamagedError, UsageError
 from resight.options import ClusterOptions, StoreOptions
 from resight.scoring import Query
 from resight.store import Entry, Snapshot, Writer, check, create, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.checked import block_sums, map_bytes
+from resight.store.context import visiting
 from resight.store.manifest import FileRecord
 from resight.store.segment import BOUNDS, CELLS, FOLDER, SUMS
 
 from . import oracle
 from .support import (
+    L1,
+    NEAR,
     NEVER_MERGE,
     QUERIES,
     RECIPES_ASKED,
@@ -248,6 +252,70 @@ def test_a_writer_goes_on_after_clusters_it_could_not_make(folder: Path) -> None
     assert state(folder)[0] == expected([*ENTRIES, *LATER[:2]])
 
 
+NEAR_IN_CLUSTERS = replace(NEAR, probe=2)
+
+
+def test_neighbours_are_looked_for_in_clusters(folder: Path) -> None:
+    """In all clusters they are those of all pictures; in some, terms differ; later pictures get theirs alike."""
+    learn_context(folder)
+    cluster(folder, 3)
+    everywhere = terms(folder)
+    learn_context(folder, context=replace(NEAR, probe=3))
+    assert terms(folder, context=replace(NEAR, probe=3)) == pytest.approx(everywhere, rel=1e-5)
+    learn_context(folder, context=NEAR_IN_CLUSTERS)
+    some = terms(folder, context=NEAR_IN_CLUSTERS)
+    assert some != pytest.approx(everywhere, rel=1e-3)
+    change(folder, add=LATER)
+    after = terms(folder, context=NEAR_IN_CLUSTERS)
+    assert {key: after[key] for key in some} == some
+    with opened(folder) as snapshot:
+        file = snapshot.manifest.contexts[context_name(L1, NEAR_IN_CLUSTERS)].name
+        reference = Reference.from_bytes((folder / file).read_bytes())
+        queries = [Query(e.words, e.geometry) for e in LATER]
+        alone = reference.terms_of(queries, visiting(snapshot, NEAR_IN_CLUSTERS))
+        assert [after[e.key] for e in LATER] == pytest.approx(alone.tolist(), rel=1e-6)
+    change(folder, merge=True)
+    assert terms(folder, context=NEAR_IN_CLUSTERS) == pytest.approx(after, rel=1e-6)
+    assert check(folder).problems == ()
+
+
+def test_neighbours_in_clusters_need_clusters(folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"make them with `resight index --clusters`, or leave context.probe at 0"):
+        learn_context(folder, context=NEAR_IN_CLUSTERS)
+
+
+def test_other_clusters_make_neighbours_in_the_old_ones_forgotten(folder: Path) -> None:
+    """Not before they exist: clusters that cannot be made cost nothing."""
+    cluster(folder, 3)
+    learn_context(folder)
+    learn_context(folder, context=NEAR_IN_CLUSTERS)
+    before = terms(folder), terms(folder, context=NEAR_IN_CLUSTERS)
+    with pytest.raises(UsageError):
+        cluster(folder, 99)
+    assert (terms(folder), terms(folder, context=NEAR_IN_CLUSTERS)) == before
+    cluster(folder, 4)
+    assert list(manifests.read(folder).contexts) == [context_name(L1, NEAR)]
+    assert terms(folder) == pytest.approx(before[0], rel=1e-6)
+    assert check(folder).problems == ()
+    assert leftovers(folder) == set()
+
+
+def test_damaged_clusters_do_not_lock_the_index(folder: Path) -> None:
+    before = state(folder)
+    cluster(folder, 3)
+    record = manifests.read(folder).clusters
+    assert record
+    data = bytearray((folder / record.name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / record.name).write_bytes(data)
+    assert state(folder)[0] == before[0]
+    with opened(folder) as snapshot, pytest.raises(IndexDamagedError, match="drop it with `resight index --clusters 0"):
+        snapshot.visit([QUERIES[0]], 1)
+    cluster(folder, 0)
+    assert check(folder).problems == ()
+    assert state(folder) == before
+
+
 def test_no_clusters_of_no_pictures(tmp_path: Path) -> None:
     folder = tmp_path / "i"
     create(folder, vocabulary(), SETTINGS, disk=QuickDisk())
@@ -271,7 +339,7 @@ def test_visits_are_of_the_nearest_in_the_order_of_lists(folder: Path) -> None:
         assert snapshot.clusters
         for query in QUERIES:
             nearest = snapshot.clusters.visit(query.word).tolist()
-            found = [snapshot.visit(query, probe) for probe in range(WITHOUT + 2)]
+            found = [snapshot.visit([query], probe) for probe in range(WITHOUT + 2)]
             assert [f if f is None else f.tolist() for f in found] == [
                 None, *(sorted(nearest[:probe]) for probe in range(1, WITHOUT)), None, None
             ]  # fmt: skip

@@ -65,7 +65,7 @@ class Snapshot:
         record, data = self.manifest.clusters, self._clusters_file
         if record is None or data is None:
             return None
-        if len(data) != record.size or zlib.crc32(data) != record.crc:
+        if len(data) != record.size or zlib.crc32(data.data) != record.crc:
             raise IndexDamagedError(
                 f"{self.folder / record.name} is damaged; nothing else is: drop it with "
                 f"`resight index --clusters 0 --into {self.folder}`, or make new clusters"
