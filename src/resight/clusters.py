@@ -86,6 +86,12 @@ class Clusters:
         return cls(**stored, options=options)
 
 
+def by_cluster(cluster: Int64, count: int) -> tuple[Int64, Int64]:
+    """The pictures in the order of their clusters, and where in it each of ``count`` clusters begins, (count + 1,)."""
+    order = np.argsort(cluster, kind="stable")
+    return order, np.searchsorted(cluster[order], np.arange(count + 1))
+
+
 def _weighted(words: Int32, idf: Float32) -> tuple[Int32, Float32]:
     """The distinct words, and the square roots of the unit-L1 tf-idf vector."""
     word, counts = np.unique(words, return_counts=True)
@@ -105,13 +111,10 @@ def _principal_axes(pictures: Sequence[Int32], idf: Float32, options: ClusterOpt
     columns = min(options.dimensions, len(vectors), len(idf))
     axes = np.linalg.qr(np.random.default_rng(options.seed).standard_normal((len(idf), columns)))[0].astype(np.float32)
     for _ in range(ROUNDS):
-        grown, along = np.zeros(axes.shape, np.float32), np.zeros(columns, np.float32)
+        grown = np.zeros(axes.shape, np.float32)
         common = (mean @ axes).astype(np.float32)
-        for word, value in vectors:
-            on_axes = value @ axes[word] - common
-            grown[word] += value[:, None] * on_axes
-            along += on_axes
-        grown -= (mean[:, None] * along).astype(np.float32)
+        for word, value in vectors:  # taking the mean from one factor is enough: the others' sum is 0
+            grown[word] += value[:, None] * (value @ axes[word] - common)
         axes = np.linalg.qr(grown)[0]
     return axes, (mean @ axes).astype(np.float32)
 

@@ -300,6 +300,16 @@ def test_other_clusters_make_neighbours_in_the_old_ones_forgotten(folder: Path) 
     assert leftovers(folder) == set()
 
 
+def test_clusters_that_go_with_their_last_picture_take_such_terms_along(folder: Path) -> None:
+    cluster(folder, 3)
+    learn_context(folder, context=NEAR_IN_CLUSTERS)
+    change(folder, remove=[e.key for e in ENTRIES])
+    cluster(folder, 0)
+    assert manifests.read(folder).contexts == {}
+    change(folder, add=LATER)  # which have no terms to be given
+    assert state(folder)[0] == expected(LATER)
+
+
 def test_damaged_clusters_do_not_lock_the_index(folder: Path) -> None:
     before = state(folder)
     cluster(folder, 3)

@@ -8,33 +8,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import OptionError, UsageError
-from ..options import (
-    AggregateOptions,
-    AssignOptions,
-    ClusterOptions,
-    ContextOptions,
-    ExpandOptions,
-    Options,
-    ScoringOptions,
-    VerifyOptions,
-    parse_value,
-)
-from ..recipes import Recipe
+from ..options import Options, parse_value
+from ..recipes import STAGES, Recipe
 from ..recipes import recipe as named_recipe
 from .app import MANIFEST, default_index
 
 T = TypeVar("T")
 
-# What can be chosen anew for each search.
-SEARCHING = (
-    AssignOptions,
-    ScoringOptions,
-    ContextOptions,
-    ClusterOptions,
-    AggregateOptions,
-    VerifyOptions,
-    ExpandOptions,
-)
+# What can be chosen anew for each search: all but what an index is made with.
+SEARCHING = [kind for stage, kind in STAGES.items() if stage not in ("features", "indexing")]
 
 
 def split_index(words: list[str]) -> tuple[Path, list[str]]:
@@ -73,6 +55,16 @@ def parse_settings(settings: list[str] | None, *kinds: type[Options]) -> dict[ty
             )
         parsed[by_stage[stage]][option] = parse_value(by_stage[stage], option, value)
     return parsed
+
+
+def take_in(
+    changed: dict[type[Options], dict[str, Any]], kind: type[Options], option: str, given: tuple[str, int | None]
+) -> None:
+    """An option of its own, such as (--words, 1000), which may stand beside settings but not contradict them."""
+    name, value = given
+    if value is not None and changed[kind].setdefault(option, value) != value:
+        settled = f"--set {kind.stage}.{option}={changed[kind][option]}"
+        raise UsageError(f"{name} {value} and {settled} contradict each other; give one of them")
 
 
 def build(kind: type[T], changed: dict[type[Options], dict[str, Any]]) -> T:

@@ -22,7 +22,7 @@ from ..options import (
     VocabularyOptions,
 )
 from .app import MANIFEST, NAMES_SHOWN, AsJson, Processes, Set, command, default_index
-from .arguments import build, chosen_recipe, parse_settings, split_index
+from .arguments import build, chosen_recipe, parse_settings, split_index, take_in
 from .output import counting, patience, printable, progress, say_json, stoppable
 
 if TYPE_CHECKING:
@@ -113,9 +113,8 @@ def index(
 
 def _clustering(changed: dict[type[Options], dict[str, Any]], count: int | None) -> ClusterOptions | None:
     """The clusters that are asked for, if any are."""
+    take_in(changed, ClusterOptions, "count", ("--clusters", count))
     given = changed[ClusterOptions]
-    if count is not None and given.setdefault("count", count) != count:
-        raise UsageError(f"--clusters {count} and --set clusters.count={given['count']} contradict each other")
     if "probe" in given:
         raise UsageError("clusters.probe is a matter of searching: resight search --probe")
     if given and "count" not in given:
@@ -310,11 +309,8 @@ def train(
     from ..vocabulary import train as train_vocabulary
 
     changed = parse_settings(settings, FeatureOptions, ImageOptions, VocabularyOptions)
-    for name, value in (("words", words), ("vocabularies", vocabularies)):
-        if value is not None and changed[VocabularyOptions].setdefault(name, value) != value:
-            raise UsageError(
-                f"--{name} {value} and --set vocabulary.{name}={changed[VocabularyOptions][name]} contradict each other"
-            )
+    take_in(changed, VocabularyOptions, "words", ("--words", words))
+    take_in(changed, VocabularyOptions, "vocabularies", ("--vocabularies", vocabularies))
     options, features = build(VocabularyOptions, changed), build(FeatureOptions, changed)
     if not out.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {out.absolute().parent} to write {out.name} into; make it first")

@@ -10,9 +10,8 @@ import numpy as np
 from ..scoring import best
 from ..types import Float32, Int64
 
-MISSING = (
-    1 << 40
-)  # the rank of a picture that was not returned: more than all others, and a hundred of them can be added
+# The rank of a picture that was not returned: more than all others, and a hundred of them can be added.
+MISSING = 1 << 40
 
 
 def aggregate(scores: Sequence[Float32], *, quantile: float, depth: int) -> Float32:

@@ -8,7 +8,7 @@ from ..clusters import Clusters
 from ..errors import UsageError
 from ..options import ClusterOptions
 from ..types import Int64
-from .context import drawn
+from .drawn import drawn
 from .segment import Segment
 from .snapshot import Snapshot
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..clusters import by_cluster
 from ..context import Reference, Visit
 from ..errors import UsageError
 from ..options import ContextOptions, ScoringOptions
 from ..postings import build
 from ..scoring import Part, Query
-from ..types import Float32, Words
+from ..types import Float32
+from .drawn import drawn
 from .merge import clusters_of
 from .segment import Segment
 from .snapshot import Snapshot
@@ -37,10 +37,8 @@ def learn(
     if visit:
         cluster_of = [clusters_of(segment) for segment in snapshot.segments]
         cluster = np.array([cluster_of[number][ordinal] for (number, ordinal), _ in pictures])
-        order = np.argsort(cluster, kind="stable")
+        order, bounds = by_cluster(cluster, snapshot.cluster_count)
         pictures = [pictures[i] for i in order.tolist()]
-        assert snapshot.clusters
-        bounds = np.searchsorted(cluster[order], np.arange(len(snapshot.clusters.entries) + 1))
     lists = build([picture for _, picture in pictures], words=len(idf))
     part = Part.of(lists, pictures=len(pictures), idf=idf, bounds=bounds)
     reference = Reference.learn(part, scoring=scoring, context=context, visit=visit, done=done)
@@ -86,29 +84,3 @@ def visiting(snapshot: Snapshot, context: ContextOptions) -> Visit | None:
             "make them with `resight index --clusters`, or leave context.probe at 0"
         )
     return lambda words: np.sort(clusters.visit(words.word)[: context.probe])
-
-
-Picture = tuple[Words, npt.NDArray[Any]]
-
-
-def drawn(snapshot: Snapshot, count: int, seed: int, span: range) -> list[tuple[tuple[int, int], Picture]]:
-    """Pictures drawn at random, as these words see them, with (segment, ordinal) of each.
-
-    They are the same ones in the same order, by key, however pictures are spread over segments.
-    """
-    living = sorted(
-        (row.key, number, row.ordinal)
-        for number, segment in enumerate(snapshot.segments)
-        for row in segment.table.all()
-        if segment.alive[row.ordinal]
-    )
-    chosen = np.random.default_rng(seed).permutation(len(living))[:count]
-    key_of = {(number, ordinal): key for key, number, ordinal in (living[i] for i in chosen.tolist())}
-    pictures: dict[str, tuple[tuple[int, int], Picture]] = {}
-    for number, segment in enumerate(snapshot.segments):
-        for begin, block in segment.blocks(span):
-            for ordinal, (words, codes) in enumerate(block, begin):
-                if (key := key_of.get((number, ordinal))) is not None:
-                    # Copied, since what a block yields keeps all of the block in memory.
-                    pictures[key] = (number, ordinal), (words.rows(np.arange(len(words))), codes.copy())
-    return [pictures[key] for key in sorted(pictures)]

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._numba import kernel
+from ..clusters import by_cluster
 from ..postings import Lists
 from ..types import Int64, UInt32
 from .disk import Disk
@@ -57,8 +58,8 @@ def number(segments: Sequence[Segment], clusters: Sequence[Int64] | None, count:
     bounds = None
     if clusters is not None:
         cluster = np.concatenate([c[alive] for c, alive in zip(clusters, living, strict=True)])
-        place[np.argsort(cluster, kind="stable")] = np.arange(len(place))
-        bounds = np.concatenate([[0], np.cumsum(np.bincount(cluster, minlength=count))]).astype(np.int64)
+        order, bounds = by_cluster(cluster, count)
+        place[order] = np.arange(len(place))
     new, begin = [], 0
     for alive in living:
         new.append(np.full(len(alive), -1, np.int64))

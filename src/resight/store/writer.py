@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..clusters import by_cluster
 from ..context import Reference, context_name, name_of, stored_names
 from ..errors import IndexExistsError, StoreError, UsageError
 from ..options import ClusterOptions, ContextOptions, ScoringOptions, StoreOptions
@@ -179,8 +180,8 @@ class Writer:
         bounds, clusters = None, self._base.clusters
         if clusters:
             cluster = clusters.assign(entry.words.within(self._spans[0]).word for entry in entries)
-            entries = [entries[i] for i in np.argsort(cluster, kind="stable").tolist()]
-            bounds = np.concatenate([[0], np.cumsum(np.bincount(cluster, minlength=len(clusters.entries)))])
+            order, bounds = by_cluster(cluster, len(clusters.entries))
+            entries = [entries[i] for i in order.tolist()]
         name = f"{commit:08d}"
         record = write(self.folder, name, entries, words=self._words, disk=self._disk, bounds=bounds)
         terms = {name: self._terms_of(entries, name) for name in self.manifest.contexts}
@@ -204,7 +205,7 @@ class Writer:
                 numbering = number(self._base.segments, assigned, options.count)
                 self._merge(self._base.segments, numbering, clusters=file, contexts=kept)
             else:
-                self._replace([], clusters=None)
+                self._replace([], clusters=None, contexts=kept)
         self._references = {name: self._references[name] for name in kept}
 
     def _write_learnt(self, name: str, data: bytes) -> FileRecord:
