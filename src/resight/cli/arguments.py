@@ -64,7 +64,7 @@ def take_in(
     name, value = given
     if value is not None and changed[kind].setdefault(option, value) != value:
         settled = f"--set {kind.stage}.{option}={changed[kind][option]}"
-        raise UsageError(f"{name} {value} and {settled} contradict each other; give one of them")
+        raise UsageError(f"{name} {value} and {settled} contradict each other")
 
 
 def build(kind: type[T], changed: dict[type[Options], dict[str, Any]]) -> T:
