@@ -24,9 +24,10 @@ docs: $(VENV)/.installed
 benchmark: $(VENV)/.installed
 	for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
 
-# The vocabulary that ships with resight: trained on pictures that no evaluation uses.
+# The vocabulary that ships with resight, and its codebooks: trained on pictures that no evaluation uses.
 vocabulary: $(VENV)/.installed
 	$(BIN)/resight train $(RESIGHT_DATA)/distractors --out src/resight/vocabulary/ready/vocabulary.npz
+	$(BIN)/python -m resight.vocabulary.make_codebooks $(RESIGHT_DATA)/distractors
 
 # Installed anew only when pyproject.toml has changed.
 $(VENV)/.installed: pyproject.toml

@@ -84,6 +84,13 @@ class IndexingOptions(Options):
 
     # Nearest words that each feature gets (CDM-10, multiple assignment: 2 or 3, and as many in the query).
     words: int = option(1, least=1, most=10)
+    # What is kept of each feature's descriptor besides word and signature; codes: what vocabulary.codes made of it.
+    keep: str = option("nothing", among=("nothing", "codes", "descriptors"), later=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.keep != "nothing" and self.words > 1:  # it would be among a query's neighbours several times
+            raise OptionError(f"{self.keep} are kept of features with one word each, not {self.words}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,9 +113,15 @@ class VocabularyOptions(Options):
     pca: int = option(0, least=0, later=True)
     # Independent vocabularies, each from a sample of its own (CDM-10 table IV); a feature has words in each.
     vocabularies: int = option(1, least=1, most=100, later=True)
+    # Bytes of the product-quantiser codes that it can make of descriptors, for indexing.keep (DRE-12: 8); 0: none.
+    codes: int = option(0, least=0, most=64, later=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.codes and self.pca:
+            raise OptionError(f"codes are of whole descriptors, not of descriptors reduced to {self.pca} dimensions")
+        if self.codes and self.vocabularies > 1:
+            raise OptionError(f"codes refer to the words of one vocabulary, not of {self.vocabularies}")
         if self.branching == 1:
             raise OptionError("option 'branching' must be 0 (no tree) or at least 2, not 1")
         if self.branching and self.vocabularies > 1:

@@ -6,7 +6,7 @@ and scales are in pixels of the *full-size, upright* picture (after EXIF orienta
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -60,9 +60,9 @@ class Features:
     xy: Float32  # (n, 2) positions
     scale: Float32  # (n,) radius of the detected blob
     angle: Float32  # (n,) dominant gradient direction in radians, [0, 2π), from +x towards +y
-    descriptors: (
-        Bytes | Float32
-    )  # (n, d); SIFT kinds are bytes: round(512 · unit vector), so that dot products are exact; d = 0 when read back
+    # (n, d); SIFT kinds are bytes: round(512 · unit vector), so that dot products are exact. Read back from an index:
+    # what it keeps of them, floats where that is codes, or nothing, d = 0.
+    descriptors: Bytes | Float32
     width: int  # of the full-size upright picture
     height: int
 
@@ -80,13 +80,15 @@ class Words:
     feature: Int32  # (m,) which feature
     word: Int32  # (m,) visual word
     signature: UInt64  # (m,) 64-bit Hamming signature of the feature within that word's cell
+    code: Bytes | None = None  # (m, c) what is kept of the feature's descriptor, if anything is
 
     def __len__(self) -> int:
         return len(self.word)
 
     def rows(self, chosen: npt.NDArray[Any]) -> Words:
         """These rows, by number or by mask."""
-        return Words(self.feature[chosen], self.word[chosen], self.signature[chosen])
+        code = None if self.code is None else self.code[chosen]
+        return Words(self.feature[chosen], self.word[chosen], self.signature[chosen], code)
 
     def nearest(self, count: int) -> Words:
         """The first ``count`` rows of each feature: those of its nearest words."""
@@ -95,7 +97,7 @@ class Words:
     def within(self, span: range) -> Words:
         """The rows with these words, which are counted from 0 on: those of one of several vocabularies."""
         mine = self.rows((self.word >= span.start) & (self.word < span.stop))
-        return Words(mine.feature, mine.word - np.int32(span.start), mine.signature)
+        return replace(mine, word=mine.word - np.int32(span.start))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Descriptors → words: train, assign, Hamming signatures; ``ready/`` holds the vocabulary shipped in the wheel."""
 
+from . import codes
 from .assign import Assigner
 from .k_means import k_means
 from .train import sample, train
 from .vocabulary import Vocabulary, spans
 
-__all__ = ["Assigner", "Vocabulary", "k_means", "sample", "spans", "train"]
+__all__ = ["Assigner", "Vocabulary", "codes", "k_means", "sample", "spans", "train"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from ..errors import VocabularyError
 from ..options import AssignOptions, IndexingOptions
 from ..types import Bytes, Float32, Int64, Words
+from .codes import kept, kept_bytes
 from .nearest import SMALL, CellSearch, flat_index
 from .tree import TreeSearch
 from .vocabulary import Vocabulary
@@ -31,11 +33,16 @@ class Assigner:
         self._searches: list[Search] = []
 
     def assign(self, descriptors: Bytes | Float32, *, options: IndexingOptions | None = None) -> Words:
-        """The nearest word or words of each descriptor, as indexed pictures are stored."""
+        """The nearest word or words of each descriptor, and what is kept of it, as indexed pictures are stored."""
+        options = options or IndexingOptions()
         values = self._values(descriptors)
-        _, words = self._nearest(values, (options or IndexingOptions()).words)
+        wanted = kept_bytes(self.vocabulary, options.keep)
+        _, words = self._nearest(values, options.words)
         per_feature = words.shape[1] * words.shape[2]
-        return self._words(values, np.repeat(np.arange(len(values)), per_feature), words.ravel())
+        found = self._words(values, np.repeat(np.arange(len(values)), per_feature), words.ravel())
+        if not wanted:
+            return found
+        return replace(found, code=kept(self.vocabulary, descriptors[found.feature], found.word, keep=options.keep))
 
     def assign_query(self, descriptors: Bytes | Float32, *, options: AssignOptions) -> Words:
         """The nearest ``neighbours`` words, where within ``ratio`` times the nearest one's distance."""

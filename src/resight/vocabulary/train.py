@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..errors import VocabularyError
 from ..options import FeatureOptions, VocabularyOptions, to_dict
 from ..types import Bytes, Float32, Int64
+from .codes import insist_on_codes, learn_codebooks
 from .k_means import k_means
 from .nearest import flat_index
 from .tree import Tree, TreeSearch, grow
@@ -65,6 +66,8 @@ def train(
         raise VocabularyError(
             f"{size} descriptors cannot make {options.words} words; give more pictures or fewer words"
         )
+    if options.codes:
+        insist_on_codes(descriptors, options.codes)  # before the words, which take long
     whole = descriptors.dtype == np.uint8
     values = descriptors.astype(np.float32)
     projection = _as_stored_projection(_orthogonal_rows(values.shape[1], options.seed), descriptors.dtype)
@@ -80,6 +83,9 @@ def train(
         centroids.append(words)
         medians.append(_medians(values[mine] @ projection.astype(np.float32).T, nearest, len(words)))
     found = np.concatenate(medians)
+    codebooks = None
+    if options.codes:  # then there is one vocabulary: the last one's words are all
+        codebooks = learn_codebooks(values[mine], centroids[-1][nearest], options=options, whole=whole)
     return Vocabulary(
         centroids=np.concatenate(centroids),
         projection=projection,
@@ -95,6 +101,7 @@ def train(
         tree=tree,
         reduction=reduction,
         vocabularies=count,
+        codebooks=codebooks,
     )
 
 

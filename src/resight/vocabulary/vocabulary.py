@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -20,6 +20,7 @@ from ..types import Bytes, Float32
 from .tree import Tree
 
 SIGNATURE_BITS = 64
+CODEBOOK = 256  # entries: what a byte can tell apart
 ALWAYS = ("centroids", "projection", "medians")
 KINDS = (("uint8", "int8", "int16"), ("float32",) * 3)  # of these
 REDUCED_KINDS = (("float32", "int8", "int16"), ("float32",) * 3)
@@ -49,6 +50,8 @@ class Vocabulary:
     # (p, d): descriptor x is compared as reduction · x. PCA's mean is left out, for it does not change distances.
     reduction: Float32 | None = None
     vocabularies: int = 1
+    # (m, 256, d / m) int16 or float32: part i of a descriptor is its word's plus one of codebook i (see codes.py)
+    codebooks: npt.NDArray[Any] | None = None
 
     @property
     def words(self) -> int:
@@ -89,6 +92,8 @@ class Vocabulary:
             arrays["reduction"] = self.reduction
         if self.vocabularies > 1:
             arrays["vocabularies"] = np.array(self.vocabularies)
+        if self.codebooks is not None:
+            arrays["codebooks"] = self.codebooks
         return arrays
 
     @classmethod
@@ -103,6 +108,7 @@ class Vocabulary:
                     tree=Tree(arrays["inner"], arrays["first"]) if {"inner", "first"} & set(arrays) else None,
                     reduction=arrays.get("reduction"),
                     vocabularies=operator.index(arrays.get("vocabularies", 1)),
+                    codebooks=arrays.get("codebooks"),
                 )
         except Exception as error:  # damaged archives make zipfile, zlib and numpy raise errors of all kinds
             raise VocabularyError(
@@ -127,7 +133,13 @@ class Vocabulary:
             and (self.tree is None or (self.tree.fits(self.centroids) and self.vocabularies == 1))
             and self.vocabularies >= 1
             and k % self.vocabularies == 0
+            and (self.codebooks is None or self._has_fitting(self.codebooks))
         )
+
+    def _has_fitting(self, codebooks: npt.NDArray[Any]) -> bool:
+        kind, m = np.int16 if self.kind == np.uint8 else np.float32, len(codebooks) if codebooks.ndim == 3 else 0
+        fits = m > 0 and codebooks.dtype == kind and codebooks.shape == (m, CODEBOOK, self.dimension / m)
+        return fits and self.reduction is None and self.vocabularies == 1
 
     def save(self, path: Path) -> None:
         """Write the file, or leave what was there: never half of it."""
@@ -146,10 +158,14 @@ class Vocabulary:
         return cls.from_bytes(data, name=str(path))
 
     @classmethod
-    def ready(cls) -> Vocabulary:
-        """The vocabulary shipped with the package."""
-        data = resources.files("resight.vocabulary").joinpath("ready", "vocabulary.npz").read_bytes()
-        return cls.from_bytes(data, name="the ready vocabulary")
+    def ready(cls, *, codes: bool = False) -> Vocabulary:
+        """The vocabulary shipped with the package; with codebooks, if codes are wanted."""
+        folder = resources.files("resight.vocabulary").joinpath("ready")
+        vocabulary = cls.from_bytes(folder.joinpath("vocabulary.npz").read_bytes(), name="the ready vocabulary")
+        if not codes:
+            return vocabulary
+        with np.load(io.BytesIO(folder.joinpath("codebooks.npz").read_bytes()), allow_pickle=False) as arrays:
+            return replace(vocabulary, codebooks=arrays["codebooks"])
 
 
 def _reduces(reduction: Float32, p: int, d: int) -> bool:
