@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse
 
 from resight.options import ScoringOptions
-from resight.postings import GEOMETRY, Lists
+from resight.postings import GEOMETRY, frozen
 from resight.scoring import Part, Query, kernels, score, voting
 from resight.scoring.hamming import match_weights
 from resight.types import UInt64, Words
@@ -57,7 +57,7 @@ def histogram() -> None:
     image = np.repeat(np.arange(PICTURES, dtype=np.uint32), FEATURES)
     order = np.lexsort((image, word))
     offsets = np.concatenate([[0], np.cumsum(np.bincount(word, minlength=WORDS))]).astype(np.int64)
-    lists = Lists(offsets, image[order], np.zeros(0, np.uint64), np.zeros(0, GEOMETRY))
+    lists = frozen(offsets, image[order], np.zeros(0, np.uint64), np.zeros(0, GEOMETRY))
     counts = scipy.sparse.csr_matrix(
         (np.ones(len(word), np.float32), (image, word)), shape=(PICTURES, WORDS), dtype=np.float32
     )
@@ -106,7 +106,7 @@ def all_matches(rows: voting.Rows, lists: voting.Listed, rule: voting.Rule, foun
 def hamming() -> None:
     rng = np.random.default_rng(2)
     postings = 2 * PICTURES * ROWS
-    lists = Lists(
+    lists = frozen(
         offsets=np.arange(0, postings + 1, 2 * PICTURES),
         image=np.tile(np.repeat(np.arange(PICTURES, dtype=np.uint32), 2), ROWS),
         signature=rng.integers(0, 2**64, postings, dtype=np.uint64),

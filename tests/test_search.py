@@ -143,7 +143,7 @@ def test_the_most_a_question_can_say_is_what_an_indexed_copy_scores(recipe: str,
     with open_snapshot(walls.path) as snapshot:
         row = snapshot.find("wall 1")
         assert row
-        asked = stored_question(snapshot.segments[0], row)
+        asked = stored_question(snapshot, snapshot.segments[0], row)
         said = opinion(snapshot, asked, RECIPES[recipe])
         assert said.most == pytest.approx(said.scores[0][row.ordinal], rel=1e-5) == max(said.scores[0].tolist())
 

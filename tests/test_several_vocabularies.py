@@ -244,15 +244,15 @@ def test_a_stored_picture_asks_what_it_asks_in_each(twins: Twins) -> None:
     twins.add(0, 1)
     snapshots = [open_snapshot(index.path) for index in (twins.several, *twins.singles)]
 
-    def question(number: int, vocabularies: int) -> Any:
+    def question(number: int) -> Any:
         located = snapshots[number].locate("01")
         assert located
-        return stored_question(*located, vocabularies=vocabularies)
+        return stored_question(snapshots[number], *located)
 
-    several = question(0, 3)
+    several = question(0)
     assert np.all(np.diff(several.words.feature) >= 0)
     for v, span in enumerate(spans(3 * EACH, 3)):
-        mine, single = several.within(span), question(1 + v, 1)
+        mine, single = several.within(span), question(1 + v)
         assert len(several) == len(mine) == len(single) == len(several.features)
 
         def facts(q: Any) -> list[tuple[Any, ...]]:

@@ -40,6 +40,7 @@ class IndexInfo:
     path: str
     pictures: int
     features: int
+    kept: int  # bytes kept of each feature's descriptor
     size: int  # bytes on disk
     commit: int
     segments: int
@@ -91,8 +92,9 @@ class Index:
         """A new, empty index; by default with the vocabulary that ships with resight."""
         features = features or FeatureOptions()
         insist_on_known(features)
-        settings = {"features": to_dict(features), "indexing": to_dict(indexing or IndexingOptions())}
-        create(Path(path), vocabulary or Vocabulary.ready(), settings)
+        indexing = indexing or IndexingOptions()
+        settings = {"features": to_dict(features), "indexing": to_dict(indexing)}
+        create(Path(path), vocabulary or Vocabulary.ready(codes=indexing.keep == "codes"), settings)
         return cls(path)
 
     @classmethod
@@ -172,6 +174,7 @@ class Index:
             path=str(self.path),
             pictures=manifest.pictures,
             features=manifest.features,
+            kept=manifest.codes,
             size=index_size(manifest),
             commit=manifest.commit,
             segments=len(manifest.segments),
@@ -340,7 +343,7 @@ class Index:
         located = self._snapshot.locate(key)
         if located is None:
             raise UsageError(f"no picture with the key {key!r} is indexed; a key is the path under which one was")
-        asked = stored_question(*located, vocabularies=self._snapshot.manifest.vocabularies)
+        asked = stored_question(self._snapshot, *located)
         _insist_on_overlap(region, asked.features)
         return asked if region is None else asked.only(region.contains(asked.features.xy))
 

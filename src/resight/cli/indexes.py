@@ -168,7 +168,8 @@ def info(
     per_picture = f" ({facts.size / facts.pictures / 1024:.1f} KiB per picture)" if facts.pictures else ""
     typer.echo(f"index        {printable(facts.path)}")
     typer.echo(f"pictures     {facts.pictures} ({facts.removed} more removed, not yet merged away)")
-    typer.echo(f"features     {facts.features}")
+    kept = f", {facts.kept} bytes kept of each descriptor" if facts.kept else ""
+    typer.echo(f"features     {facts.features}{kept}")
     typer.echo(f"size         {facts.size / 2**20:.1f} MiB{per_picture}")
     typer.echo(f"segments     {facts.segments}, commit {facts.commit}")
     several = f"{facts.vocabularies} × " if facts.vocabularies > 1 else ""

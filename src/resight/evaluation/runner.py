@@ -122,18 +122,19 @@ class Runner:
         pictures: dict[str, Extracted],
     ) -> Path:
         """An index of these pictures, made or finished if need be."""
+        vocabulary = self._vocabulary_for(indexing)
         content = {key: e.content.hex() for key, e in pictures.items() if e.file}
-        made_by = {"vocabulary": self.vocabulary.fingerprint, "assignment": ASSIGNMENT, "pictures": content}
+        made_by = {"vocabulary": vocabulary.fingerprint, "assignment": ASSIGNMENT, "pictures": content}
         identity = fingerprint(features, indexing, *([clusters] if clusters.count else []), made_by)
         folder = self.cache / "indexes" / f"{dataset.name}-{identity}.resight"
         if not (folder / "manifest").exists():
-            create(folder, self.vocabulary, {"features": to_dict(features), "indexing": to_dict(indexing)})
+            create(folder, vocabulary, {"features": to_dict(features), "indexing": to_dict(indexing)})
         with open_snapshot(folder) as snapshot:
             finished = snapshot.pictures == len(content) and len(snapshot.segments) <= 1
             if finished and bool(snapshot.clusters) == bool(clusters.count):
                 return folder
             known = {row.key for row in snapshot.rows()}
-        assigner = Assigner(self.vocabulary)
+        assigner = Assigner(vocabulary)
         missing = [key for key in content if key not in known]
         with Writer(folder) as writer:
             for key in self.progress(missing, total=len(missing), text=f"{dataset.name}: indexing"):
@@ -148,6 +149,12 @@ class Runner:
             if clusters.count:
                 writer.cluster(clusters)
         return folder
+
+    def _vocabulary_for(self, indexing: IndexingOptions) -> Vocabulary:
+        """The runner's own; where codes are wanted and it is the ready one, that with its codebooks."""
+        if indexing.keep == "codes" and self.vocabulary.fingerprint == Vocabulary.ready().fingerprint:
+            return Vocabulary.ready(codes=True)
+        return self.vocabulary
 
     def _learn_contexts(self, dataset: Dataset, index: Path, recipes: Mapping[str, Recipe]) -> None:
         """What the recipes need to know of neighbourhoods, unless it was learnt before."""

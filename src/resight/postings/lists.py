@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._numba import kernel
-from ..types import Int32, Int64, UInt32, UInt64, Words
+from ..types import Bytes, Int32, Int64, UInt32, UInt64, Words
 from .geometry import GEOMETRY
 
 
@@ -23,6 +23,7 @@ class Lists:
     image: UInt32  # (m,) ordinal of the picture
     signature: UInt64  # (m,)
     geometry: npt.NDArray[Any]  # (m,) GEOMETRY records
+    code: Bytes  # (m, c) what is kept of each feature's descriptor; c = 0 where nothing is
 
     @property
     def words(self) -> int:
@@ -30,25 +31,33 @@ class Lists:
 
     def within(self, span: range) -> Lists:
         """The lists of these words, which are counted from 0 on. Postings keep their numbers."""
-        return Lists(self.offsets[span.start : span.stop + 1], self.image, self.signature, self.geometry)
+        return replace(self, offsets=self.offsets[span.start : span.stop + 1])
 
 
 def build(pictures: Sequence[tuple[Words, npt.NDArray[Any]]], *, words: int) -> Lists:
-    """Lists over pictures 0, 1, …, each given by its words and the geometry codes of its features."""
+    """Lists over pictures 0, 1, …, each given by its words and the geometry codes of its features.
+
+    Of descriptors as much is kept as the words have: the same for all pictures.
+    """
     word = np.concatenate([np.zeros(0, np.int32), *(w.word for w, _ in pictures)])
     image = np.repeat(np.arange(len(pictures), dtype=np.uint32), [len(w) for w, _ in pictures])
     signature = np.concatenate([np.zeros(0, np.uint64), *(w.signature for w, _ in pictures)])
     geometry = np.concatenate([np.zeros(0, GEOMETRY), *(g[w.feature] for w, g in pictures)])
+    kept = [w.code for w, _ in pictures if w.code is not None]
+    code = np.concatenate(kept) if kept else np.zeros((len(word), 0), np.uint8)
     order = np.argsort(word, kind="stable")  # rows come in image order, so lists are ordered by image
     offsets = np.concatenate([[0], np.cumsum(np.bincount(word, minlength=words))]).astype(np.int64)
-    return frozen(offsets, image[order], signature[order], geometry[order])
+    return frozen(offsets, image[order], signature[order], geometry[order], code[order])
 
 
-def frozen(offsets: Int64, image: UInt32, signature: UInt64, geometry: npt.NDArray[Any]) -> Lists:
+def frozen(
+    offsets: Int64, image: UInt32, signature: UInt64, geometry: npt.NDArray[Any], code: Bytes | None = None
+) -> Lists:
     """Read-only lists, as those that an index maps are: to numba that is a type, and kernels are compiled for one."""
-    for array in (offsets, image, signature, geometry):
+    code = np.zeros((len(image), 0), np.uint8) if code is None else code
+    for array in (offsets, image, signature, geometry, code):
         array.setflags(write=False)
-    return Lists(offsets, image, signature, geometry)
+    return Lists(offsets, image, signature, geometry, code)
 
 
 @kernel

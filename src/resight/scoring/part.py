@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..postings import Lists, cells, count, worth_cells
-from ..types import Float32, Int32, Int64, UInt32, Words
+from ..types import Bytes, Float32, Int32, Int64, UInt32, Words
 from . import kernels
 
 
@@ -30,6 +30,7 @@ class Query:
 
     words: Words
     geometry: npt.NDArray[Any]  # (features,) GEOMETRY codes: row i of the words is at geometry[words.feature[i]]
+    descriptors: Bytes | Float32 | None = None  # (features, d) where they are known
 
 
 @dataclass

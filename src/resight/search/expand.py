@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -72,8 +73,7 @@ def _seen_in(snapshot: Snapshot, questions: Sequence[Question], candidate: Candi
     """The candidate's stored features, placed in the frame of the query that found it, those near it alone; which."""
     assert candidate.located
     asked = questions[candidate.located.question].features
-    vocabularies = snapshot.manifest.vocabularies
-    theirs = stored_question(snapshot.segments[candidate.part], candidate.row, vocabularies=vocabularies)
+    theirs = stored_question(snapshot, snapshot.segments[candidate.part], candidate.row)
     features, to_query = theirs.features, _inverse(candidate.located.verified.transform)
     (p, q), (r, s) = to_query[:, :2]
     placed = Features(
@@ -100,7 +100,10 @@ def _union(questions: Sequence[Question], recipe: Recipe) -> Question:
     first = questions[0].features
     places = ([getattr(q.features, name) for q in questions] for name in ("xy", "scale", "angle"))
     xy, scale, angle = (np.concatenate(arrays) for arrays in places)
-    features = replace(first, xy=xy, scale=scale, angle=angle, descriptors=np.zeros((len(xy), 0), np.uint8))
+    descriptors: list[Any] = [q.features.descriptors for q in questions]  # bytes or floats
+    if len({d.shape[1] for d in descriptors}) > 1:  # those of stored pictures are not kept
+        descriptors = [np.zeros((len(xy), 0), np.uint8)]
+    features = replace(first, xy=xy, scale=scale, angle=angle, descriptors=np.concatenate(descriptors))
     return Question(Words(feature[new].astype(np.int32), word[new], signature[new]), features)
 
 

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from ..options import AssignOptions
 from ..postings import decode, encode
 from ..scoring import Query
-from ..store import Row, Segment
-from ..types import Features, Words
-from ..vocabulary import Assigner, spans
+from ..store import Row, Segment, Snapshot
+from ..types import Bytes, Features, Float32, Words
+from ..vocabulary import Assigner, codes, spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,15 @@ class Question:
     """One picture of what is looked for."""
 
     words: Words
-    features: Features  # their descriptors are not looked at any more
+    features: Features
 
     def __len__(self) -> int:
         return len(np.unique(self.words.feature))
 
     @property
     def query(self) -> Query:
-        return Query(self.words, encode(self.features))
+        descriptors = self.features.descriptors
+        return Query(self.words, encode(self.features), descriptors if descriptors.shape[1] else None)
 
     def within(self, span: range) -> Question:
         """The same, asked with these words alone, which are counted from 0 on."""
@@ -45,20 +46,27 @@ def question(assigner: Assigner, features: Features, options: AssignOptions) -> 
     return Question(assigner.assign_query(features.descriptors, options=options), features)
 
 
-def stored_question(segment: Segment, row: Row, *, vocabularies: int = 1) -> Question:
-    """What an indexed picture asks: its stored features, each with the one word it has there, in each vocabulary."""
-    words, codes = segment.picture(row)
-    if vocabularies > 1:
-        words, codes = _joined(words, codes, spans(segment.words, vocabularies))
-    xy, scale, angle = decode(codes, max(row.width, row.height))
-    nothing = np.zeros((len(codes), 0), np.uint8)
-    return Question(words, Features(xy, scale, angle, nothing, row.width, row.height))
+def stored_question(snapshot: Snapshot, segment: Segment, row: Row) -> Question:
+    """What an indexed picture asks: its stored features, each with the one word it has there, in each vocabulary.
+
+    With their descriptors, or what codes say of them, if the index keeps any.
+    """
+    words, geometry = segment.picture(row)
+    if (vocabularies := snapshot.manifest.vocabularies) > 1:
+        words, geometry = _joined(words, geometry, spans(segment.words, vocabularies))
+    descriptors: Bytes | Float32 = np.zeros((len(geometry), 0), np.uint8)
+    if words.code is not None:
+        first = np.unique(words.feature, return_index=True)[1]
+        code, word = words.code[first], words.word[first]
+        descriptors = codes.restored(snapshot.vocabulary, code, word, keep=snapshot.manifest.keep)
+    xy, scale, angle = decode(geometry, max(row.width, row.height))
+    return Question(replace(words, code=None), Features(xy, scale, angle, descriptors, row.width, row.height))
 
 
-def _joined(words: Words, codes: npt.NDArray[Any], spans: Sequence[range]) -> tuple[Words, npt.NDArray[Any]]:
+def _joined(words: Words, geometry: npt.NDArray[Any], spans: Sequence[range]) -> tuple[Words, npt.NDArray[Any]]:
     """Rows of the same place are one feature, which has a row in each vocabulary: all have equally many, by word."""
-    by_place = np.lexsort([*(codes[name] for name in codes.dtype.names or ()), words.word // len(spans[0])])
+    by_place = np.lexsort([*(geometry[name] for name in geometry.dtype.names or ()), words.word // len(spans[0])])
     rows = by_place.reshape(len(spans), -1)  # of each vocabulary, all in the same order of places
     rows = rows[:, np.argsort(rows[0])].T  # of each feature
     feature = np.repeat(np.arange(len(rows), dtype=np.int32), len(spans))
-    return Words(feature, words.word[rows.ravel()], words.signature[rows.ravel()]), codes[: len(rows)]
+    return replace(words.rows(rows.ravel()), feature=feature), geometry[: len(rows)]

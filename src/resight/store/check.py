@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import IndexDamagedError, VocabularyError
 from ..postings import cells, count
 from ..types import Int64
+from ..vocabulary.codes import kept_bytes
 from . import lock
 from . import manifest as manifests
 from .manifest import Manifest, SegmentRecord
@@ -46,7 +47,7 @@ def _check(folder: Path, manifest: Manifest) -> CheckReport:
     keys: set[bytes] = set()
     for record in manifest.segments:
         try:
-            segment = Segment(folder, record)
+            segment = Segment(folder, record, codes=manifest.codes)
         except IndexDamagedError as error:
             problems.append(str(error))
             continue
@@ -82,6 +83,13 @@ def _vocabulary_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
         yield f"the vocabulary is {vocabulary.fingerprint}, the index was made with {manifest.vocabulary_fingerprint}"
     if vocabulary.vocabularies != manifest.vocabularies:
         yield f"{vocabulary.vocabularies} vocabularies, {manifest.vocabularies} recorded"
+    try:
+        kept = kept_bytes(vocabulary, manifest.keep)
+    except VocabularyError as error:
+        yield str(error)
+        return
+    if kept != manifest.codes:
+        yield f"{kept} bytes are kept of each descriptor, {manifest.codes} recorded"
 
 
 def _learnt_problems(folder: Path, manifest: Manifest) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The one small file that says what an index is: replaced whole at each commit, so a commit happens or does not.
 
-First line: ``resight-index 3 CRC32``; the CRC covers every byte after that line. Then JSON.
+First line: ``resight-index 4 CRC32``; the CRC covers every byte after that line. Then JSON.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ..errors import IndexDamagedError, IndexMissingError
 from .checked import damaged, unreadable
 from .disk import Disk
 
-FORMAT = 3
+FORMAT = 4
 NAME = "manifest"
 MAGIC = "resight-index"
-SINCE = {"contexts": 2, "clusters": 3}  # formats that entries of the manifest came with
+SINCE = {"contexts": 2, "clusters": 3, "codes": 4}  # formats that entries of the manifest came with
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,12 @@ class Manifest:
     segments: tuple[SegmentRecord, ...] = field(default=())
     contexts: dict[str, FileRecord] = field(default_factory=dict)  # reference sets, by fingerprint of their options
     clusters: FileRecord | None = None  # what pictures are put into clusters by; all segments are ordered by cluster
+    codes: int = 0  # bytes kept of each feature's descriptor
+
+    @property
+    def keep(self) -> str:
+        """What they are: ``IndexingOptions.keep``."""
+        return str(self.settings.get("indexing", {}).get("keep", "nothing"))
 
     @property
     def vocabularies(self) -> int:

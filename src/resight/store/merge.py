@@ -16,10 +16,10 @@ import numpy.typing as npt
 from .._numba import kernel
 from ..clusters import by_cluster
 from ..postings import Lists
-from ..types import Int64, UInt32
+from ..types import Bytes, Int64, UInt32
 from .disk import Disk
 from .manifest import SegmentRecord
-from .segment import LISTS, Segment, finish_folder, start_folder
+from .segment import CODE, LISTS, Segment, finish_folder, start_folder
 from .table import Row
 
 
@@ -82,17 +82,22 @@ def merge(folder: Path, name: str, segments: Sequence[Segment], numbering: Numbe
         [_living_counts(s.offsets, s.image, r) for s, r in zip(sources, numbering.new, strict=True)], axis=0
     )
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    arrays = [disk.create_array(temporary / file, kind=kind, rows=int(offsets[-1])) for file, kind in LISTS.items()]
-    target = Lists(offsets, *arrays)
+    rows, codes = int(offsets[-1]), segments[0].codes
+    arrays = [disk.create_array(temporary / file, kind=kind, rows=rows) for file, kind in LISTS.items()]
+    code = np.zeros(0, np.uint8)
+    if codes:
+        code = disk.create_array(temporary / CODE, kind="|u1", rows=rows * codes)
+    image, signature, geometry = arrays
+    target = Lists(offsets, image, signature, geometry, code.reshape(rows, codes))
     position = offsets[:-1].copy()
     for source, renumbering in zip(sources, numbering.new, strict=True):
         _copy(
-            source.offsets, source.image, source.signature, _as_bytes(source.geometry), renumbering,
-            position, target.image, target.signature, _as_bytes(target.geometry),
+            source.offsets, source.image, source.signature, _as_bytes(source.geometry), source.code, renumbering,
+            position, target.image, target.signature, _as_bytes(target.geometry), target.code,
         )  # fmt: skip
     if numbering.bounds is not None:
-        _sort(target.offsets, target.image, target.signature, _as_bytes(target.geometry))
-    for array in arrays:
+        _sort(target.offsets, target.image, target.signature, _as_bytes(target.geometry), target.code)
+    for array in (*arrays, code):
         if isinstance(array, np.memmap):
             array.flush()
     facts: dict[str, Any] = {"pictures": numbering.pictures, "rows": _rows(segments, numbering)}
@@ -110,7 +115,7 @@ def _as_bytes(records: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 @kernel
-def _sort(offsets: Int64, image: UInt32, signature: Any, geometry: Any) -> None:
+def _sort(offsets: Int64, image: UInt32, signature: Any, geometry: Any, code: Bytes) -> None:
     """Order each list by picture; a picture's own postings stay as they are."""
     for word in range(len(offsets) - 1):
         first, last = offsets[word], offsets[word + 1]
@@ -118,6 +123,7 @@ def _sort(offsets: Int64, image: UInt32, signature: Any, geometry: Any) -> None:
         image[first:last] = image[order]
         signature[first:last] = signature[order]
         geometry[first:last] = geometry[order]
+        code[first:last] = code[order]
 
 
 @kernel
@@ -132,8 +138,8 @@ def _living_counts(offsets: Int64, image: UInt32, renumbering: Int64) -> Int64:
 
 @kernel
 def _copy(
-    offsets: Int64, image: UInt32, signature: Any, geometry: Any, renumbering: Int64,
-    position: Int64, to_image: UInt32, to_signature: Any, to_geometry: Any,
+    offsets: Int64, image: UInt32, signature: Any, geometry: Any, code: Bytes, renumbering: Int64,
+    position: Int64, to_image: UInt32, to_signature: Any, to_geometry: Any, to_code: Bytes,
 ) -> None:  # fmt: skip
     """Append each word's living postings at position[word], which moves on."""
     for word in range(len(offsets) - 1):
@@ -144,5 +150,6 @@ def _copy(
                 to_image[at] = new
                 to_signature[at] = signature[posting]
                 to_geometry[at] = geometry[posting]
+                to_code[at] = code[posting]
                 at += 1
         position[word] = at

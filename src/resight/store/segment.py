@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..postings import GEOMETRY, Lists, build, cells, count, forward, of_picture, worth_cells
+from ..postings import GEOMETRY, Lists, build, cells, count, forward, frozen, of_picture, worth_cells
 from ..types import Float32, Int32, Int64, UInt32, Words
 from . import table
 from .checked import CheckedFile, block_count, block_sums, damaged, map_bytes, unreadable
@@ -29,6 +29,7 @@ BLOCK = 2048  # pictures whose features are read back at a time
 LISTS: dict[str, npt.DTypeLike] = {"image.npy": "<u4", "signature.npy": "<u8", "geometry.npy": GEOMETRY}
 COUNTS: dict[str, npt.DTypeLike] = {"offsets.npy": "<i8", "df.npy": "<u4", "squared.npy": "<i8"}
 FILES = (*LISTS, *COUNTS, table.NAME)
+CODE = "code.npy"  # a list too, where something is kept of descriptors: rows of as many bytes as the manifest says
 # Where pictures are ordered by cluster: the first picture of each, and where each list comes to it.
 BOUNDS, CELLS = "bounds.npy", "cells.npy"
 
@@ -59,6 +60,8 @@ def write(
     arrays: tuple[npt.NDArray[Any], ...] = (lists.image, lists.signature, lists.geometry)
     for file, array in zip(LISTS, arrays, strict=True):
         disk.save_array(temporary / file, array)
+    if lists.code.shape[1]:
+        disk.save_array(temporary / CODE, lists.code.reshape(-1))
     rows = (table.Row.of(ordinal, entry) for ordinal, entry in enumerate(entries))
     return finish_folder(folder, name, lists, pictures=len(entries), rows=rows, disk=disk, bounds=bounds)
 
@@ -86,7 +89,8 @@ def finish_folder(
     for file, array in zip(COUNTS, (lists.offsets, df, squared), strict=True):
         disk.save_array(temporary / file, array.astype(COUNTS[file]))
     table.write(temporary / table.NAME, rows, disk)
-    files = [*FILES, *_write_bounds(temporary, lists, bounds, disk)]
+    codes = lists.code.shape[1]
+    files = [*FILES, *([CODE] if codes else []), *_write_bounds(temporary, lists, bounds, disk)]
     sums = np.concatenate([block_sums(map_bytes(temporary / file)) for file in files])
     buffer = io.BytesIO()
     np.save(buffer, sums)
@@ -103,7 +107,7 @@ def finish_folder(
     )
     disk.rename(temporary, folder / FOLDER / name)
     disk.sync(folder / FOLDER)
-    Segment(folder, record).close()  # a segment that cannot be opened must not be committed
+    Segment(folder, record, codes=codes).close()  # a segment that cannot be opened must not be committed
     return record
 
 
@@ -147,8 +151,8 @@ def read_whole(path: Path, record: FileRecord) -> bytes:
 class Segment:
     """An opened segment. Holds its files open, so it stays readable after a merge has removed them."""
 
-    def __init__(self, folder: Path, record: SegmentRecord) -> None:
-        self.record, self.folder = record, folder / FOLDER / record.name
+    def __init__(self, folder: Path, record: SegmentRecord, *, codes: int) -> None:
+        self.record, self.folder, self.codes = record, folder / FOLDER / record.name, codes
         sums = np.load(io.BytesIO(read_whole(self.folder / SUMS, record.sums)), allow_pickle=False)
         self.files: dict[str, CheckedFile] = {}
         start = 0
@@ -156,11 +160,19 @@ class Segment:
             stop = start + block_count(size)
             self.files[file] = CheckedFile(self.folder / file, size=size, sums=sums[start:stop])
             start = stop
-        arrays = {file: self.files[file].array(kind) for file, kind in (LISTS | COUNTS).items()}
+        if (CODE in self.files) != bool(codes):
+            raise damaged(self.folder, f"{'with' if CODE in self.files else 'without'} {CODE}, of {codes} bytes each")
+        kinds = LISTS | COUNTS | ({CODE: "|u1"} if codes else {})
+        arrays = {file: self.files[file].array(kind) for file, kind in kinds.items()}
         for file in COUNTS:
             self.files[file].check()
         self._starts = {file: start for file, (_, start) in arrays.items()}
-        self._lists = Lists(*(arrays[file][0] for file in ("offsets.npy", *LISTS)))
+        offsets, image, signature, geometry = (arrays[file][0] for file in ("offsets.npy", *LISTS))
+        code = arrays[CODE][0] if codes else None
+        if code is not None and len(code) != len(image) * codes:
+            raise damaged(self.folder / CODE, f"{len(code)} bytes for {len(image)} features, not {codes} each")
+        code = None if code is None else code.reshape(len(image), codes)
+        self._lists = frozen(offsets, image, signature, geometry, code)
         self._df, self.squared = arrays["df.npy"][0], arrays["squared.npy"][0]
         self.bounds: Int64 | None = None
         if BOUNDS in self.files:
@@ -201,8 +213,13 @@ class Segment:
         return self._df.astype(np.int64) - self.dead.df
 
     def lists(self, words: Int32 | None, *columns: str) -> Lists:
-        """The lists, once those of these words (None: of all) are checked in these columns."""
+        """The lists, once those of these words (None: of all) are checked in these columns.
+
+        Where nothing is kept of descriptors, the column "code" is there all the same, with no bytes.
+        """
         for file in (f"{column}.npy" for column in columns):
+            if file == CODE and not self.codes:
+                continue
             if words is None:
                 self.files[file].check()
             else:
@@ -227,31 +244,39 @@ class Segment:
         return self._lists.geometry[postings]
 
     def picture(self, row: table.Row) -> tuple[Words, npt.NDArray[Any]]:
-        """The words and geometry codes of one picture's features, checked. The first time, all of a list is read."""
+        """The words, with what is kept of descriptors, and geometry codes of one picture's features, checked.
+
+        The first time, all of a list is read.
+        """
         self.files["image.npy"].check()
         try:
             word, posting = of_picture(self._lists, row.ordinal, row.features)
         except ValueError as error:
             raise damaged(self.folder, str(error)) from None
         self._check_rows("signature.npy", posting, posting + 1)
-        words = Words(np.arange(row.features, dtype=np.int32), word.astype(np.int32), self._lists.signature[posting])
-        return words, self.geometry(posting)
+        code = None
+        if self.codes:
+            self._check_rows(CODE, posting, posting + 1)
+            code = self._lists.code[posting]
+        feature, signature = np.arange(row.features, dtype=np.int32), self._lists.signature[posting]
+        return Words(feature, word.astype(np.int32), signature, code), self.geometry(posting)
 
     def blocks(self, span: range) -> Iterator[tuple[int, list[tuple[Words, npt.NDArray[Any]]]]]:
         """What all pictures have of these words, counted from 0 on, with geometry codes; some at a time, checked.
 
-        With the first one's ordinal.
+        With the first one's ordinal; without what is kept of descriptors.
         """
-        for begin, block in forward(self.all_lists().within(span), pictures=self.record.pictures, size=BLOCK):
+        lists = self.lists(None, "image", "signature", "geometry").within(span)
+        for begin, block in forward(lists, pictures=self.record.pictures, size=BLOCK):
             yield begin, list(block.pictures())
 
     def all_lists(self) -> Lists:
         """The lists with every byte checked, for merging and checking."""
-        return self.lists(None, "image", "signature", "geometry")
+        return self.lists(None, "image", "signature", "geometry", "code")
 
     def _check_rows(self, file: str, start: Int64, stop: Int64) -> None:
         filled = stop > start
-        base, size = self._starts[file], np.dtype(LISTS[file]).itemsize
+        base, size = self._starts[file], self.codes if file == CODE else np.dtype(LISTS[file]).itemsize
         self.files[file].check_ranges(base + start[filled] * size, base + stop[filled] * size)
 
     def close(self) -> None:

@@ -35,7 +35,7 @@ class Snapshot:
         self._clusters_file = _opened(folder / manifest.clusters.name) if manifest.clusters else None
         try:
             for record in manifest.segments:
-                self.segments.append(Segment(folder, record))
+                self.segments.append(Segment(folder, record, codes=manifest.codes))
         except BaseException:
             self.close()
             raise

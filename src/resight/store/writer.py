@@ -19,11 +19,12 @@ import numpy as np
 from ..clusters import by_cluster
 from ..context import Reference, context_name, name_of, stored_names
 from ..errors import IndexExistsError, StoreError, UsageError
-from ..options import ClusterOptions, ContextOptions, ScoringOptions, StoreOptions
+from ..options import ClusterOptions, ContextOptions, IndexingOptions, ScoringOptions, StoreOptions, from_dict
 from ..postings import count
 from ..scoring import Query
 from ..types import Float32, UInt32
 from ..vocabulary import Vocabulary, spans
+from ..vocabulary.codes import kept_bytes
 from . import manifest as manifests
 from .clusters import assign, learn_clusters
 from .context import learn, visiting
@@ -41,6 +42,7 @@ from .table import Row
 def create(folder: Path, vocabulary: Vocabulary, settings: dict[str, Any], *, disk: Disk | None = None) -> None:
     """Make an empty index. One that was interrupted can simply be repeated."""
     disk = disk or Disk()
+    codes = kept_bytes(vocabulary, from_dict(IndexingOptions, settings.get("indexing", {})).keep)
     with writing(folder):
         _insist_on_nothing(folder)
         parents = [folder.absolute().parent, *(f.parent for f in folder.absolute().parents if not f.exists())]
@@ -54,7 +56,8 @@ def create(folder: Path, vocabulary: Vocabulary, settings: dict[str, Any], *, di
             disk.sync(folder / VOCABULARY)
             record = FileRecord(VOCABULARY, len(data), zlib.crc32(data))
             several = {"vocabularies": vocabulary.vocabularies} if vocabulary.vocabularies > 1 else {}
-            manifests.write(folder, Manifest(0, settings | several, record, vocabulary.fingerprint), disk)
+            manifest = Manifest(0, settings | several, record, vocabulary.fingerprint, codes=codes)
+            manifests.write(folder, manifest, disk)
             for parent in parents:  # each has a new name in it
                 disk.sync(parent)
         finally:
@@ -137,6 +140,12 @@ class Writer:
             raise UsageError(
                 f"{entry.key!r} has more words in one of this index's {len(self._spans)} vocabularies than in another; "
                 "quantise it with all of them"
+            )
+        kept = (0, 0) if entry.words.code is None else entry.words.code.shape
+        if kept != ((len(entry.words), self.manifest.codes) if self.manifest.codes else (0, 0)):
+            raise UsageError(
+                f"{entry.key!r} has {kept[0]} × {kept[1]} bytes of {len(entry.words)} descriptors, this index keeps "
+                f"{self.manifest.codes} of each; quantise it with the index's own indexing options"
             )
         _insist_on_storable(entry)
         self.remove(entry.key)
