@@ -21,6 +21,7 @@ from ..store.support import (
     build,
     change,
     cluster,
+    coded,
     contents,
     entry,
     expected,
@@ -36,6 +37,7 @@ A, B, C, D, E = (entry(key, seed) for seed, key in enumerate("abcde"))
 OTHER_A = entry("a", 7)
 NO_FEATURES = entry("none", 8, features=0)
 Z = entry("z", 9)
+CODED = {e.key: coded(e) for e in (B, C, D, E, OTHER_A, NO_FEATURES)}
 LARGE = entry("large", 10, features=40)  # makes lists long enough for cells
 
 Content = dict[str, Stored]
@@ -128,6 +130,14 @@ def _uncluster(folder: Path, disk: Disk) -> None:
     cluster(folder, 0, disk=disk)
 
 
+def _two_segments_with_codes(folder: Path) -> None:
+    build(folder, [coded(A), CODED["b"], CODED["c"]], [CODED["d"]])
+
+
+def _change_and_merge_with_codes(folder: Path, disk: Disk) -> None:
+    change(folder, add=[CODED[key] for key in ("e", "a", "none")], remove=["d"], merge=True, disk=disk)
+
+
 def _add_and_merge(folder: Path, disk: Disk) -> None:
     change(folder, add=[B, E], merge=True, disk=disk)
 
@@ -148,6 +158,13 @@ SCENARIOS: dict[str, Scenario] = {
     "uncluster": Scenario([A, E, LARGE], [A, E, LARGE], _with_clusters, _uncluster, operations=35),
     "add and merge with clusters": Scenario(
         [A, E, LARGE], [A, B, E, LARGE], _with_clusters, _add_and_merge, operations=70
+    ),
+    "change and merge with codes": Scenario(
+        [coded(A), CODED["b"], CODED["c"], CODED["d"]],
+        [CODED[key] for key in ("a", "b", "c", "e", "none")],
+        _two_segments_with_codes,
+        _change_and_merge_with_codes,
+        operations=60,
     ),
 }
 
@@ -177,7 +194,7 @@ class Judge:
         self._found: dict[Files, Answers | None] = {}
 
     def right(self, entries: list[Entry]) -> Answers:
-        name = repr([(e.key, e.content) for e in entries])
+        name = repr([(e.key, e.content, e.words.code is None) for e in entries])
         if name not in self._known:
             folder = self._place / f"right-{len(self._known)}"
             build(folder, sorted(entries, key=lambda e: e.key))
@@ -231,9 +248,10 @@ class Judge:
         """The next writer sweeps what was left, and its commit is as good as any; a lost ``create`` is repeated."""
         if entries is None:
             create(folder, vocabulary(), SETTINGS, disk=QuickDisk())
-        change(folder, add=[Z])
+        new = coded(Z) if manifests.read(folder).codes else Z
+        change(folder, add=[new])
         assert leftovers(folder) == set()
-        assert answers(folder) == self.right([*(entries or []), Z])
+        assert answers(folder) == self.right([*(entries or []), new])
 
 
 def last_commit(folder: Path) -> int | None:

@@ -25,6 +25,7 @@ from ..store.support import (
     build,
     change,
     cluster,
+    coded,
     contents,
     entry,
     learn_context,
@@ -39,11 +40,11 @@ SMALL = 420  # bytes
 
 
 def make(folder: Path, *, seed: int = 0) -> Path:
-    """Two segments, with pictures removed from the first, context terms, and clusters, with cells in the first."""
+    """Two segments, with codes, context terms and clusters; the first has cells, and pictures were removed from it."""
     others = [entry(e.key, 20 + i + seed) for i, e in enumerate([A, B, C, D, E])] if seed else [A, B, C, D, E]
-    build(folder, [*others[:3], entry("large", 30 + seed, features=21)], vocabulary_seed=seed)
+    build(folder, [coded(e) for e in [*others[:3], entry("large", 30 + seed, features=21)]], vocabulary_seed=seed)
     cluster(folder, 2)
-    change(folder, add=others[3:])
+    change(folder, add=[coded(e) for e in others[3:]])
     change(folder, remove=["b"])
     learn_context(folder)
     (folder / "writer.lock").unlink()
@@ -68,8 +69,8 @@ FILES = [
         f"segments/{segment}/{file}"
         for segment in (FIRST, SECOND)
         for file in (
-            "image.npy", "signature.npy", "geometry.npy", "offsets.npy", "df.npy", "squared.npy", "bounds.npy",
-            "sums.npy", "pictures.db",
+            "image.npy", "signature.npy", "geometry.npy", "code.npy", "offsets.npy", "df.npy", "squared.npy",
+            "bounds.npy", "sums.npy", "pictures.db",
         )
     ),
 ]  # fmt: skip
@@ -230,7 +231,7 @@ def test_foreign_files_are_reported_and_left_alone(index: Path, tmp_path: Path) 
     (tmp_path / "index" / "notes.txt").write_text("mine")
     (problem,) = check(tmp_path / "index").problems
     assert "notes.txt does not belong to the index; move it away" in problem
-    change(tmp_path / "index", add=[OTHER_A])
+    change(tmp_path / "index", add=[coded(OTHER_A)])
     assert leftovers(tmp_path / "index") == {"notes.txt"}
 
 

@@ -20,7 +20,7 @@ from resight.store import Disk, Writer, create
 from ..store.support import SETTINGS, QuickDisk, build, entry, vocabulary
 from .children import start_talking
 from .disks import CountingDisk, FullDisk, strikes
-from .scenarios import NO_FEATURES, OTHER_A, SCENARIOS, A, B, E, Judge, copy, last_commit
+from .scenarios import CODED, NO_FEATURES, OTHER_A, SCENARIOS, A, B, E, Judge, copy, last_commit
 
 REMEDY = "No space left on device; what was committed before is safe: free some space"
 
@@ -28,6 +28,7 @@ REMEDY = "No space left on device; what was committed before is safe: free some 
 ACTS: dict[str, tuple[str, Callable[[Writer], object]]] = {
     "commit": ("add, replace and remove", lambda writer: writer.commit()),
     "merge": ("merge", lambda writer: writer.merge()),
+    "codes": ("change and merge with codes", lambda writer: writer.merge()),
     "cluster": ("cluster", lambda writer: writer.cluster(ClusterOptions(count=2, kind="random", dimensions=4))),
 }
 
@@ -35,9 +36,13 @@ ACTS: dict[str, tuple[str, Callable[[Writer], object]]] = {
 def _open(folder: Path, disk: Disk, scenario: str) -> Writer:
     """A writer with the scenario's changes, not yet committed."""
     writer = Writer(folder, disk=disk)
-    if scenario == "add, replace and remove":
+    added = {
+        "add, replace and remove": [E, OTHER_A, NO_FEATURES],
+        "change and merge with codes": [CODED[key] for key in ("e", "a", "none")],
+    }
+    if scenario in added:
         writer.remove("d")
-        for e in (E, OTHER_A, NO_FEATURES):
+        for e in added[scenario]:
             writer.add(e)
     return writer
 

@@ -16,7 +16,7 @@ import pytest
 from resight.errors import IndexDamagedError
 from resight.store import Disk, Entry, create
 
-from ..store.support import SETTINGS, change, cluster, learn_context, vocabulary
+from ..store.support import KEEPING_CODES, SETTINGS, change, cluster, coded, learn_context, vocabulary
 from .disks import Fate, VolatileDisk
 from .scenarios import LARGE, MERGE_EARLY, NO_FEATURES, OTHER_A, A, B, C, D, E, Judge
 
@@ -27,25 +27,37 @@ def _learn(folder: Path, disk: Disk) -> None:
 
 # Each step of a life: what the index holds when it has returned, and what it does.
 Step = tuple[list[Entry], Callable[[Path, Disk], None]]
-LIFE: list[Step] = [
-    ([], lambda folder, disk: create(folder, vocabulary(), SETTINGS, disk=disk)),
-    ([A, B, C], lambda folder, disk: change(folder, add=[A, B, C], disk=disk)),
-    ([A, B, C, D], lambda folder, disk: change(folder, add=[D], disk=disk)),
-    (  # replaces, empties a segment, and merges by itself
-        [OTHER_A, B, NO_FEATURES],
-        lambda folder, disk: change(
-            folder, add=[OTHER_A, NO_FEATURES], remove=["c", "d"], disk=disk, options=MERGE_EARLY
+
+
+def life(*, codes: bool) -> list[Step]:
+    """All that happens to an index, which keeps codes or not."""
+
+    def of(*entries: Entry) -> list[Entry]:
+        return [coded(e) for e in entries] if codes else list(entries)
+
+    settings = KEEPING_CODES if codes else SETTINGS
+    return [
+        ([], lambda folder, disk: create(folder, vocabulary(codes=codes), settings, disk=disk)),
+        (of(A, B, C), lambda folder, disk: change(folder, add=of(A, B, C), disk=disk)),
+        (of(A, B, C, D), lambda folder, disk: change(folder, add=of(D), disk=disk)),
+        (  # replaces, empties a segment, and merges by itself
+            of(OTHER_A, B, NO_FEATURES),
+            lambda folder, disk: change(
+                folder, add=of(OTHER_A, NO_FEATURES), remove=["c", "d"], disk=disk, options=MERGE_EARLY
+            ),
         ),
-    ),
-    ([OTHER_A, B, NO_FEATURES], _learn),
-    ([OTHER_A, B, NO_FEATURES, E], lambda folder, disk: change(folder, add=[E], disk=disk)),
-    ([OTHER_A, B, NO_FEATURES, E], lambda folder, disk: change(folder, merge=True, disk=disk)),
-    ([OTHER_A, B, NO_FEATURES, E], lambda folder, disk: cluster(folder, 2, disk=disk)),
-    ([OTHER_A, B, NO_FEATURES, E, LARGE], lambda folder, disk: change(folder, add=[LARGE], disk=disk)),
-    ([OTHER_A, B, NO_FEATURES, E, LARGE], lambda folder, disk: cluster(folder, 3, disk=disk)),
-    ([OTHER_A, B, NO_FEATURES, E, LARGE], lambda folder, disk: cluster(folder, 0, disk=disk)),
-    ([], lambda folder, disk: change(folder, remove=["a", "b", "none", "e", "large"], disk=disk)),
-]
+        (of(OTHER_A, B, NO_FEATURES), _learn),
+        (of(OTHER_A, B, NO_FEATURES, E), lambda folder, disk: change(folder, add=of(E), disk=disk)),
+        (of(OTHER_A, B, NO_FEATURES, E), lambda folder, disk: change(folder, merge=True, disk=disk)),
+        (of(OTHER_A, B, NO_FEATURES, E), lambda folder, disk: cluster(folder, 2, disk=disk)),
+        (of(OTHER_A, B, NO_FEATURES, E, LARGE), lambda folder, disk: change(folder, add=of(LARGE), disk=disk)),
+        (of(OTHER_A, B, NO_FEATURES, E, LARGE), lambda folder, disk: cluster(folder, 3, disk=disk)),
+        (of(OTHER_A, B, NO_FEATURES, E, LARGE), lambda folder, disk: cluster(folder, 0, disk=disk)),
+        ([], lambda folder, disk: change(folder, remove=["a", "b", "none", "e", "large"], disk=disk)),
+    ]
+
+
+LIFE = life(codes=False)
 
 
 class Watcher:
@@ -74,11 +86,12 @@ class Watcher:
             assert found in [None if e is None else self._judge.right(e) for e in self.allowed], fate.value
 
 
-def test_what_was_synced_is_enough(tmp_path: Path) -> None:
+@pytest.mark.parametrize("codes", [False, True], ids=["plain", "codes"])
+def test_what_was_synced_is_enough(codes: bool, tmp_path: Path) -> None:
     watcher = Watcher(tmp_path, Judge(tmp_path), fates=list(Fate))
     with closing(VolatileDisk(watcher.root)) as disk:
         disk.watch = lambda operation: watcher.cut_power(disk)
-        watcher.play(disk, LIFE)
+        watcher.play(disk, life(codes=codes))
         assert len(disk.syncs) > 150
     assert watcher.looked > 320 * len(Fate)
 
@@ -114,7 +127,9 @@ def test_a_writer_makes_sure_of_the_manifest_it_finds(tmp_path: Path) -> None:
         life_after_death(tmp_path / "without", sync_when_opening=False)
 
 
-def harmful(watcher: Watcher, forget: Callable[[int, Path], bool], *, first: int = 0) -> bool:
+def harmful(
+    watcher: Watcher, forget: Callable[[int, Path], bool], *, first: int = 0, lived: Sequence[Step] = LIFE[:4]
+) -> bool:
     """Whether it is noticed that syncs, none before ``first``, are left out.
 
     Looks where old files go, and when a commit has returned.
@@ -122,7 +137,7 @@ def harmful(watcher: Watcher, forget: Callable[[int, Path], bool], *, first: int
     with closing(VolatileDisk(watcher.root, forget=forget)) as disk:
         disk.watch = lambda op: watcher.cut_power(disk) if op == "remove" and len(disk.syncs) > first else None
         try:
-            watcher.play(disk, LIFE[:4])
+            watcher.play(disk, lived)
         except (AssertionError, IndexDamagedError):
             return True
     return False
@@ -139,17 +154,19 @@ def test_no_sync_can_be_left_out(tmp_path: Path) -> None:
     """Each sync by itself is needed. The only exception: that of an opening writer, if the last one did not die."""
     judge, fates = Judge(tmp_path), [Fate.NEWEST_LOST, Fate.REMOVALS_KEPT]
     openings: list[int] = []
+    lived = life(codes=True)[:4]
     watcher = Watcher(tmp_path / "survey", judge, fates=[])
     with closing(VolatileDisk(watcher.root)) as disk:
-        for step in LIFE[:4]:
+        for step in lived:
             openings.append(len(disk.syncs))
             watcher.play(disk, [step])
         syncs = list(disk.syncs)
+    assert sum(path.name == "code.npy" for path in syncs) == 4
     assert len(syncs) > 40
     harmless = []
     for number, path in enumerate(syncs):
         watcher = Watcher(tmp_path / str(number), judge, fates=fates)
-        if not harmful(watcher, lambda n, _, left_out=number: n == left_out, first=number):  # type: ignore[misc]
+        if not harmful(watcher, lambda n, _, left_out=number: n == left_out, first=number, lived=lived):  # type: ignore[misc]
             harmless.append((number, path.name))
         shutil.rmtree(tmp_path / str(number))
     assert harmless == [(number, "index") for number in openings[1:]]

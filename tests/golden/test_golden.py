@@ -11,8 +11,8 @@ from resight.store import Entry, check, open_snapshot
 from resight.store.manifest import FORMAT
 
 from ..store import oracle
-from ..store.support import QUERIES, RECIPE_OF, change, entry, expected, ranking, state, terms, tree
-from .make import ENTRIES
+from ..store.support import QUERIES, RECIPE_OF, change, coded, entry, expected, ranking, state, terms, tree
+from .make import CODED, PLAIN
 
 GOLDEN = sorted(Path(__file__).parent.glob("format-*"))
 
@@ -44,28 +44,29 @@ def test_the_current_format_has_a_golden_index() -> None:
 @pytest.mark.parametrize("folder", GOLDEN, ids=lambda path: path.name)
 def test_golden_index(folder: Path, tmp_path: Path) -> None:
     before, number = tree(folder), int(folder.name.removeprefix("format-"))
-    assert state(folder)[0] == expected(ENTRIES.values())
+    held, new = (CODED, coded(entry("new", 40))) if number >= 4 else (PLAIN, entry("new", 40))
+    assert state(folder)[0] == expected(held.values())
     with open_snapshot(folder) as snapshot:
         assert len(snapshot.segments) == 2
         for measure in RECIPE_OF:
             found = ranking(snapshot, measure, QUERIES[0])
             assert [key for key, _ in found] == KNOWN[measure]
-            assert dict(found) == pytest.approx(oracle.scores(ENTRIES, QUERIES[0], measure), rel=1e-5)
+            assert dict(found) == pytest.approx(oracle.scores(held, QUERIES[0], measure), rel=1e-5)
     assert check(folder).problems == ()
     if number >= 2:
         assert terms(folder) == pytest.approx(TERMS, rel=1e-5)
     if number >= 3:
-        insist_on_clusters(folder, ENTRIES)
+        insist_on_clusters(folder, held)
     assert tree(folder) == before, "reading must not write"
 
     shutil.copytree(folder, tmp_path / "copy")
-    change(tmp_path / "copy", add=[entry("new", 40)], merge=True)
-    assert state(tmp_path / "copy")[0] == expected([*ENTRIES.values(), entry("new", 40)])
+    change(tmp_path / "copy", add=[new], merge=True)
+    assert state(tmp_path / "copy")[0] == expected([*held.values(), new])
     if number >= 2:
         known = terms(tmp_path / "copy")
         assert {key: known[key] for key in TERMS} == pytest.approx(TERMS, rel=1e-5)
     if number >= 3:
-        insist_on_clusters(tmp_path / "copy", {**ENTRIES, "new": entry("new", 40)})
+        insist_on_clusters(tmp_path / "copy", {**held, "new": new})
 
 
 def insist_on_clusters(folder: Path, held: dict[str, Entry]) -> None:

@@ -26,7 +26,9 @@ from resight.types import Words
 from resight.vocabulary import Vocabulary
 
 WORDS = 12
-SETTINGS = {"features": {"detector": "none"}}
+SETTINGS: dict[str, Any] = {"features": {"detector": "none"}}
+CODES = 2  # bytes kept of each descriptor, where any are
+KEEPING_CODES = {**SETTINGS, "indexing": {"words": 1, "keep": "codes"}}
 NEVER_MERGE = StoreOptions(merge_factor=1000)
 # One recipe for each measure, Hamming matches being weighed by their distance alone; and one with all other weights.
 RECIPE_OF: dict[str, Recipe] = {
@@ -54,12 +56,14 @@ def noise(seed: object, count: int, *, kind: npt.DTypeLike = np.uint8) -> npt.ND
     return np.frombuffer(hashlib.shake_128(repr(seed).encode()).digest(count * size), dtype=kind).copy()
 
 
-def vocabulary(seed: int = 0) -> Vocabulary:
+def vocabulary(seed: int = 0, *, codes: bool = False) -> Vocabulary:
+    codebooks = noise(("codebooks", seed), CODES * 256 * 2, kind="<i2").reshape(CODES, 256, 2)
     return Vocabulary(
         centroids=noise(("centroids", seed), WORDS * 4).reshape(WORDS, 4),
         projection=noise(("projection", seed), 64 * 4, kind=np.int8).reshape(64, 4),
         medians=noise(("medians", seed), WORDS * 64, kind="<i2").reshape(WORDS, 64),
         description={"seed": seed},
+        codebooks=codebooks if codes else None,
     )
 
 
@@ -90,6 +94,12 @@ def entry(key: str, seed: int = 0, *, features: int | None = None, metadata: dic
     )
 
 
+def coded(e: Entry) -> Entry:
+    """The same picture for an index that keeps codes."""
+    code = noise(("code", e.content), len(e.words) * CODES).reshape(-1, CODES)
+    return replace(e, words=replace(e.words, code=code))
+
+
 QUERIES = (words("query", 20), words(3, 7))  # the second is the picture of seed 3 itself
 
 
@@ -106,10 +116,13 @@ def build(
     options: StoreOptions = NEVER_MERGE,
     disk: Disk | None = None,
 ) -> None:
-    """A new index with one commit per batch."""
+    """A new index with one commit per batch; it keeps codes if the entries have some."""
     disk = disk or QuickDisk()
-    create(folder, vocabulary(vocabulary_seed), SETTINGS, disk=disk)
-    for batch in batches:
+    commits = [list(batch) for batch in batches]
+    codes = any(e.words.code is not None for batch in commits for e in batch)
+    settings = KEEPING_CODES if codes else SETTINGS
+    create(folder, vocabulary(vocabulary_seed, codes=codes), settings, disk=disk)
+    for batch in commits:
         change(folder, add=batch, options=options, disk=disk)
 
 
@@ -177,6 +190,7 @@ class Stored:
     words: tuple[int, ...]  # in list order: by word, then by feature
     signatures: tuple[int, ...]
     geometry: bytes
+    code: bytes
 
 
 def stored(e: Entry) -> Stored:
@@ -191,6 +205,7 @@ def stored(e: Entry) -> Stored:
         tuple(int(e.words.word[row]) for row in order),
         tuple(int(e.words.signature[row]) for row in order),
         b"".join(e.geometry[e.words.feature[row]].tobytes() for row in order),
+        b"" if e.words.code is None else b"".join(e.words.code[row].tobytes() for row in order),
     )
 
 
@@ -218,6 +233,7 @@ def contents(snapshot: Snapshot) -> dict[str, Stored]:
                 tuple(word[mine].tolist()),
                 tuple(lists.signature[mine].tolist()),
                 segment.geometry(mine).tobytes(),
+                lists.code[mine].tobytes(),
             )
     return found
 

@@ -15,21 +15,26 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from resight.errors import UsageError
 from resight.options import ClusterOptions, StoreOptions
-from resight.store import Entry, Snapshot, Writer, check, open_snapshot
+from resight.store import Entry, Snapshot, Writer, check, create, open_snapshot
 
 from . import oracle
 from .support import (
+    KEEPING_CODES,
     QUERIES,
     RECIPES_ASKED,
+    SETTINGS,
     QuickDisk,
     Ranking,
     build,
     change,
+    coded,
     entry,
+    expected,
     leftovers,
     rankings,
     state,
     state_of,
+    vocabulary,
 )
 
 KEYS = st.sampled_from(["a", "b", "c", "d", "e", "f", "ä", "\udcff"])
@@ -52,18 +57,22 @@ class Operations(RuleBasedStateMachine):
         self.clusters = 0
         self.compared = 0
 
-    @initialize(merge_factor=st.integers(2, 4))
-    def start(self, merge_factor: int) -> None:
-        build(self.folder)
+    @initialize(merge_factor=st.integers(2, 4), codes=st.booleans())
+    def start(self, merge_factor: int, codes: bool) -> None:
+        self.codes = codes
+        create(self.folder, vocabulary(codes=codes), KEEPING_CODES if codes else SETTINGS, disk=QuickDisk())
         self.options = StoreOptions(merge_factor=merge_factor)
         self.writer = self.open()
 
     def open(self) -> Writer:
         return Writer(self.folder, options=self.options, disk=QuickDisk())
 
+    def made(self, key: str, seed: int) -> Entry:
+        return coded(made(key, seed)) if self.codes else made(key, seed)
+
     @rule(key=KEYS, seed=SEEDS)
     def add_or_replace(self, key: str, seed: int) -> None:
-        self.writer.add(made(key, seed))
+        self.writer.add(self.made(key, seed))
         self.pending[key] = seed
         assert self.writer.content_of(key) == made(key, seed).content
 
@@ -115,9 +124,10 @@ class Operations(RuleBasedStateMachine):
 
     def compare(self) -> None:
         self.compared += 1
-        survivors = {key: made(key, seed) for key, seed in self.committed.items()}
+        survivors = {key: self.made(key, seed) for key, seed in self.committed.items()}
         right = state_of(survivors, self.folder.with_name(f"fresh-{self.compared}"))
         assert state(self.folder) == right
+        assert right[0] == expected(survivors.values())
         assert check(self.folder).problems == ()
         assert leftovers(self.folder) == set()
         with open_snapshot(self.folder) as snapshot:
