@@ -84,7 +84,7 @@ class IndexingOptions(Options):
 
     # Nearest words that each feature gets (CDM-10, multiple assignment: 2 or 3, and as many in the query).
     words: int = option(1, least=1, most=10)
-    # What is kept of each feature's descriptor besides word and signature; codes: what vocabulary.codes made of it.
+    # Kept of a descriptor besides word and signature: nothing; codes: as vocabulary.codes says; descriptors: all of it.
     keep: str = option("nothing", among=("nothing", "codes", "descriptors"), later=True)
 
     def __post_init__(self) -> None:

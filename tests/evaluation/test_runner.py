@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from resight.errors import ImageError, OptionError, UsageError
+from resight.errors import ImageError, OptionError, UsageError, VocabularyError
 from resight.evaluation.datasets import Dataset, load
 from resight.evaluation.runner import Runner, parse_sets
 from resight.features import extract
 from resight.images import from_array
 from resight.index import Index
-from resight.options import FeatureOptions, VocabularyOptions
+from resight.options import FeatureOptions, IndexingOptions, VocabularyOptions
 from resight.recipes import RECIPES, recipe
+from resight.store import read_manifest
 from resight.vocabulary import Vocabulary, train
 
 from ..test_index import texture, write
@@ -25,7 +27,7 @@ def words() -> Vocabulary:
     """A small vocabulary of textures that are in no dataset."""
     pictures = (from_array(texture(seed), max_side=400) for seed in (90, 91, 92))
     found = [extract(picture, options=FeatureOptions()).descriptors.astype(np.uint8) for picture in pictures]
-    return train(np.concatenate(found), options=VocabularyOptions(words=64, iterations=4), source="textures")
+    return train(np.concatenate(found), options=VocabularyOptions(words=64, iterations=4, codes=8), source="textures")
 
 
 @pytest.fixture
@@ -45,7 +47,7 @@ def test_figures_equal_those_of_searching_by_hand(dataset: Dataset, words: Vocab
     assert found.trained_on == "textures"
     for row in found.rows:
         chosen = RECIPES[row.recipe]
-        folder = tmp_path / f"{chosen.indexing.words}.resight"
+        folder = tmp_path / f"{chosen.indexing.words}-{chosen.indexing.keep}.resight"
         if not folder.exists():
             with Index.create(folder, vocabulary=words, indexing=chosen.indexing) as new:
                 for key, path in dataset.images:
@@ -98,6 +100,32 @@ def test_an_interrupted_run_goes_on(dataset: Dataset, words: Vocabulary, tmp_pat
         stop_after(5).evaluate(dataset, chosen)
     whole = Runner(cache=tmp_path / "other", vocabulary=words).evaluate(dataset, chosen)
     assert stop_after(99).evaluate(dataset, chosen).rows[0].rankings == whole.rows[0].rankings
+
+
+@pytest.mark.parametrize("keep", ["codes", "descriptors"])
+def test_what_is_kept_is_part_of_an_index_and_changes_no_figures(
+    keep: str, dataset: Dataset, words: Vocabulary, tmp_path: Path
+) -> None:
+    plain = RECIPES["burst"]
+    recipes = {"plain": plain, keep: replace(plain, indexing=IndexingOptions(keep=keep))}
+    found = Runner(cache=tmp_path / "cache", vocabulary=words).evaluate(dataset, recipes)
+    assert found.rows[0].rankings == found.rows[1].rankings
+    assert found.rows[1].bytes_per_image > found.rows[0].bytes_per_image
+    kept = sorted(read_manifest(folder).codes for folder in (tmp_path / "cache" / "indexes").iterdir())
+    assert kept == [0, 8 if keep == "codes" else 128]
+
+
+def test_codes_of_the_ready_vocabulary_need_not_be_asked_for(
+    dataset: Dataset, words: Vocabulary, tmp_path: Path
+) -> None:
+    indexing, ready = IndexingOptions(keep="codes"), Vocabulary.ready(codes=True)
+    prepared = Runner(cache=tmp_path / "cache", vocabulary=Vocabulary.ready()).prepare(
+        dataset, FeatureOptions(), indexing
+    )
+    assert read_manifest(prepared.index).vocabulary_fingerprint == ready.fingerprint
+    other = Runner(cache=tmp_path / "cache", vocabulary=replace(words, codebooks=None))
+    with pytest.raises(VocabularyError, match="cannot make codes; train one with"):
+        other.prepare(dataset, FeatureOptions(), indexing)
 
 
 def test_unreadable_pictures_are_named_and_cost_only_themselves(

@@ -18,46 +18,51 @@ K = 9
 Described = tuple[Words, npt.NDArray[Any]]
 
 
-def picture(word: list[int], rng: np.random.Generator, *, per_feature: int = 1) -> Described:
+def picture(word: list[int], rng: np.random.Generator, *, per_feature: int = 1, kept: int = 0) -> Described:
     """Rows with random signatures; each feature owns ``per_feature`` rows and has a geometry of its own."""
     features = -(-len(word) // per_feature)
     geometry = np.zeros(features, GEOMETRY)
     for name in ("x", "y", "scale", "angle"):
         geometry[name] = rng.integers(0, 256, features)
     feature = np.arange(len(word), dtype=np.int32) // per_feature
-    return Words(feature, np.array(word, np.int32), rng.integers(0, 2**64, len(word), dtype=np.uint64)), geometry
+    signature = rng.integers(0, 2**64, len(word), dtype=np.uint64)
+    code = rng.integers(0, 256, (len(word), kept), dtype=np.uint8) if kept else None
+    return Words(feature, np.array(word, np.int32), signature, code), geometry
 
 
 collections = st.lists(st.lists(st.integers(0, K - 1), max_size=15), max_size=8)
 
 
 def brute_force(pictures: list[Described]) -> list[list[tuple[Any, ...]]]:
-    """For each word, (image, signature, geometry) in order of image, then feature."""
+    """For each word, (image, signature, geometry, code) in order of image, then feature."""
     lists: list[list[tuple[Any, ...]]] = [[] for _ in range(K)]
     for image, (words, geometry) in enumerate(pictures):
         for row in range(len(words)):
             code = geometry[words.feature[row]].item()
-            lists[words.word[row]].append((image, int(words.signature[row]), code))
+            kept = [] if words.code is None else words.code[row].tolist()
+            lists[words.word[row]].append((image, int(words.signature[row]), code, kept))
     return lists
 
 
 def as_tuples(lists: Lists, word: int) -> list[tuple[Any, ...]]:
     rows = slice(lists.offsets[word], lists.offsets[word + 1])
-    return list(
-        zip(lists.image[rows].tolist(), lists.signature[rows].tolist(), lists.geometry[rows].tolist(), strict=True)
-    )
+    columns = (lists.image, lists.signature, lists.geometry, lists.code)
+    return list(zip(*(column[rows].tolist() for column in columns), strict=True))
 
 
 @settings(max_examples=60, deadline=None)
-@given(words=collections, seed=st.integers(0, 1000), per_feature=st.integers(1, 3))
-def test_lists_equal_brute_force(words: list[list[int]], seed: int, per_feature: int) -> None:
+@given(words=collections, seed=st.integers(0, 1000), per_feature=st.integers(1, 3), kept=st.sampled_from([0, 1, 8]))
+def test_lists_equal_brute_force(words: list[list[int]], seed: int, per_feature: int, kept: int) -> None:
     rng = np.random.default_rng(seed)
-    pictures = [picture(w, rng, per_feature=per_feature) for w in words]
+    pictures = [picture(w, rng, per_feature=per_feature, kept=kept) for w in words]
     lists = build(pictures, words=K)
     assert lists.words == K
     assert [as_tuples(lists, word) for word in range(K)] == brute_force(pictures)
     assert [a.dtype.name for a in (lists.offsets, lists.image, lists.signature)] == ["int64", "uint32", "uint64"]
     assert lists.geometry.dtype == GEOMETRY
+    assert (lists.code.dtype.name, lists.code.shape) == ("uint8", (len(lists.image), kept if words else 0))
+    some = lists.within(range(3, 6))
+    assert [as_tuples(some, word) for word in range(3)] == brute_force(pictures)[3:6]
 
 
 @settings(max_examples=60, deadline=None)

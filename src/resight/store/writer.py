@@ -132,6 +132,7 @@ class Writer:
 
     def add(self, entry: Entry) -> None:
         """Add a picture, or replace the one with the same key."""
+        _insist_on_codes(entry, self.manifest.codes)
         if len(entry.words) and int(entry.words.word.max()) >= self._words:
             raise UsageError(
                 f"{entry.key!r} has a word beyond this index's {self._words}; quantise it with its vocabulary"
@@ -140,12 +141,6 @@ class Writer:
             raise UsageError(
                 f"{entry.key!r} has more words in one of this index's {len(self._spans)} vocabularies than in another; "
                 "quantise it with all of them"
-            )
-        kept = (0, 0) if entry.words.code is None else entry.words.code.shape
-        if kept != ((len(entry.words), self.manifest.codes) if self.manifest.codes else (0, 0)):
-            raise UsageError(
-                f"{entry.key!r} has {kept[0]} × {kept[1]} bytes of {len(entry.words)} descriptors, this index keeps "
-                f"{self.manifest.codes} of each; quantise it with the index's own indexing options"
             )
         _insist_on_storable(entry)
         self.remove(entry.key)
@@ -379,6 +374,16 @@ class Writer:
             if path.name not in learnt:
                 self._disk.remove(path)
         self._disk.remove(self.folder / f"{manifests.NAME}.new")
+
+
+def _insist_on_codes(entry: Entry, codes: int) -> None:
+    """Raise UsageError unless as much is kept of the entry's descriptors as the index keeps of all."""
+    found = None if entry.words.code is None else entry.words.code.shape
+    if found != ((len(entry.words), codes) if codes else None):
+        raise UsageError(
+            f"{entry.key!r} comes with {found} bytes of {len(entry.words)} descriptors, this index keeps {codes} of "
+            "each; quantise it with the index's own indexing options"
+        )
 
 
 def _insist_on_storable(entry: Entry) -> None:

@@ -1,0 +1,197 @@
+"""What an index keeps of descriptors, from the picture to the question that it asks when it is read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from resight import Index
+from resight.errors import OptionError, UsageError, VocabularyError
+from resight.features import extract
+from resight.images import from_array
+from resight.options import ExpandOptions, FeatureOptions, IndexingOptions
+from resight.postings import encode
+from resight.recipes import RECIPES
+from resight.search import Question, stored_question
+from resight.search.expand import _seen_in, _union
+from resight.search.pipeline import rank
+from resight.store import Snapshot, check, open_snapshot
+from resight.timing import Stopwatch
+from resight.types import Features
+from resight.vocabulary import Assigner, Vocabulary, codes
+
+from .test_cli import run, run_json
+from .test_index import Pixels, texture, write
+from .test_search import SIZE, panorama, part
+
+KEEPS = ["nothing", "codes", "descriptors"]
+BYTES = {"nothing": 0, "codes": 8, "descriptors": 128}
+
+
+def features(pixels: Pixels) -> Features:
+    return extract(from_array(pixels, max_side=1024), options=FeatureOptions())
+
+
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A wall in three parts that overlap, and other pictures, with each kind of keeping; in two segments."""
+    folder, wall = tmp_path_factory.mktemp("kept"), panorama(1)
+    for keep in KEEPS:
+        with Index.create(folder / f"{keep}.resight", indexing=IndexingOptions(keep=keep)) as index:
+            for number, start in enumerate((0, SIZE // 2, SIZE)):
+                index.add(part(wall, start), key=f"wall {number}")
+            index.commit()
+            for seed in range(4):
+                index.add(texture(50 + seed, size=SIZE), key=f"other {seed}")
+    return {keep: folder / f"{keep}.resight" for keep in KEEPS}
+
+
+@pytest.fixture(params=KEEPS)
+def keep(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def snapshot(indexes: dict[str, Path], keep: str) -> Iterator[Snapshot]:
+    with open_snapshot(indexes[keep]) as opened:
+        yield opened
+
+
+def asked(snapshot: Snapshot, key: str) -> Question:
+    located = snapshot.locate(key)
+    assert located
+    return stored_question(snapshot, *located)
+
+
+def test_an_index_says_what_it_keeps(indexes: dict[str, Path], keep: str) -> None:
+    with Index.open(indexes[keep], indexing=IndexingOptions(keep=keep)) as index:
+        assert (index.info().kept, index.info().settings["indexing"]["keep"]) == (BYTES[keep], keep)
+        assert index.vocabulary.fingerprint == Vocabulary.ready(codes=keep == "codes").fingerprint
+    assert check(indexes[keep]).problems == ()
+    with pytest.raises(UsageError, match="make a new index for other options"):
+        Index.open(indexes[keep], indexing=IndexingOptions(keep=KEEPS[KEEPS.index(keep) - 1]))
+
+
+def test_a_stored_picture_asks_with_the_descriptors_it_was_indexed_with(snapshot: Snapshot, keep: str) -> None:
+    """Features are known by their place and signature; exact descriptors, or those that their codes stand for."""
+    found, made, vocabulary = asked(snapshot, "wall 1"), features(part(panorama(1), SIZE // 2)), snapshot.vocabulary
+    words = Assigner(vocabulary).assign(made.descriptors)
+    if keep == "nothing":
+        assert found.features.descriptors.shape == (len(made), 0)
+        assert found.query.descriptors is None
+        return
+    right: Any = made.descriptors
+    if keep == "codes":
+        right = codes.decode(vocabulary, codes.encode(vocabulary, made.descriptors, words.word), words.word)
+    assert found.features.descriptors.dtype == right.dtype
+    assert found.query.descriptors is found.features.descriptors
+
+    def facts(words: Any, places: Features, descriptors: Any) -> list[tuple[Any, ...]]:
+        place = encode(places).tolist()
+        rows = zip(words.feature.tolist(), words.word.tolist(), words.signature.tolist(), strict=True)
+        return sorted((word, signature, place[f], descriptors[f].tolist()) for f, word, signature in rows)
+
+    assert facts(found.words, found.features, found.features.descriptors) == facts(words, made, right)
+
+
+def test_rankings_do_not_depend_on_what_is_kept(indexes: dict[str, Path]) -> None:
+    """Measures that do not look at it find the same; with it, removed and merged pictures too."""
+    query = np.ascontiguousarray(panorama(1)[:, 60 : SIZE - 10])
+    for recipe in ("expanded", "union", "bow-l1"):
+        answers = []
+        for keep in KEEPS:
+            with Index.open(indexes[keep]) as index:
+                by_key = index.search(key="wall 0", recipe=recipe).hits
+                answers.append((index.search(query, recipe=recipe).hits, by_key))
+        assert answers[0] == answers[1] == answers[2]
+
+
+def test_the_vocabulary_is_read_only_where_it_is_needed(snapshot: Snapshot, keep: str) -> None:
+    asked(snapshot, "other 1")
+    assert ("vocabulary" in vars(snapshot)) == (keep != "nothing")
+
+
+def test_a_union_has_the_descriptors_of_all(snapshot: Snapshot, keep: str) -> None:
+    """Those of the query's own features as they are, then those of the results; none if the results have none."""
+    recipe = replace(RECIPES["verified"], expand=ExpandOptions(kind="union"))
+    made = features(np.ascontiguousarray(panorama(1)[:, 60 : SIZE - 10]))
+    own = Question(Assigner(snapshot.vocabulary).assign_query(made.descriptors, options=recipe.assign), made)
+    candidates, _ = rank(snapshot, [own], count=5, recipe=recipe, watch=Stopwatch())
+    found = [_seen_in(snapshot, [own], c)[0] for c in candidates if c.located]
+    assert len(found) >= 2
+    union = _union([own, *found], recipe)
+    assert len(union.features.descriptors) == len(union.features) == sum(len(q.features) for q in (own, *found))
+    if keep == "nothing":
+        assert union.query.descriptors is None
+        return
+    begin = 0
+    for q in (own, *found):
+        mine = union.features.descriptors[begin : begin + len(q.features)]
+        assert np.array_equal(mine, q.features.descriptors)
+        begin += len(q.features)
+    assert union.words.code is None
+
+
+def test_several_vocabularies_give_a_feature_its_descriptor_once(tmp_path: Path) -> None:
+    ready = Vocabulary.ready()
+    words = 3 * 500
+    thirds = replace(ready, centroids=ready.centroids[:words], medians=ready.medians[:words], vocabularies=3)
+    with Index.create(tmp_path / "i", vocabulary=thirds, indexing=IndexingOptions(keep="descriptors")) as index:
+        index.add(texture(3), key="a")
+        index.commit()
+        assert index.info().kept == 128
+    with open_snapshot(tmp_path / "i") as snapshot:
+        found, made = asked(snapshot, "a"), features(texture(3))
+    assert len(found.features.descriptors) == len(made)
+    rows = (sorted((*p, *d) for p, d in zip(encode(f).tolist(), f.descriptors.tolist(), strict=True))
+            for f in (found.features, made))  # fmt: skip
+    assert next(rows) == next(rows)
+
+
+def test_several_processes_keep_the_same(tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"{seed}.png", texture(seed)) for seed in range(4)]
+    kept = []
+    for processes in (1, 2):
+        folder = tmp_path / f"{processes}.resight"
+        with Index.create(folder, indexing=IndexingOptions(keep="codes")) as index:
+            assert not [o for o in index.add_files(paths, processes=processes) if o.skipped]
+        with open_snapshot(folder) as snapshot:
+            kept.append([asked(snapshot, str(path)).features.descriptors.tobytes() for path in paths])
+    assert kept[0] == kept[1]
+    assert len(set(kept[0])) == 4
+
+
+def test_a_vocabulary_without_codebooks_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(VocabularyError, match=r"cannot make codes; train one with"):
+        Index.create(tmp_path / "i", vocabulary=Vocabulary.ready(), indexing=IndexingOptions(keep="codes"))
+    with pytest.raises(OptionError):
+        Index.create(tmp_path / "i", indexing=IndexingOptions(keep="codes", words=3))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    """Own codes and the ready ones; what is kept is shown where something is."""
+    (tmp_path / "pictures").mkdir()
+    for seed in range(4):
+        write(tmp_path / "pictures" / f"{seed}.png", texture(seed))
+    pictures, own = tmp_path / "pictures", tmp_path / "own.npz"
+    run("train", pictures, "--words", 40, "--out", own, "--processes", 1, "--set", "vocabulary.codes=16")
+    for name, words, kept in (
+        ("plain", (), 0),
+        ("all", ("--set", "indexing.keep=descriptors"), 128),
+        ("ready", ("--set", "indexing.keep=codes"), 8),
+        ("own", ("--set", "indexing.keep=codes", "--vocabulary", own), 16),
+    ):
+        index = tmp_path / f"{name}.resight"
+        run("index", pictures, "--into", index, "--processes", 1, *words)
+        assert run_json("info", index)["kept"] == kept
+        assert (f", {kept} bytes kept of each descriptor" in run("info", index)) == bool(kept)
+        assert run_json("check", index)["problems"] == []
+        hits = run_json("search", index, pictures / "3.png")["results"][0]["hits"]
+        assert hits[0]["key"] == str(pictures / "3.png")
+    run("index", pictures, "--into", tmp_path / "ready.resight", "--set", "indexing.keep=descriptors", code=2)
