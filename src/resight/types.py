@@ -81,14 +81,16 @@ class Words:
     word: Int32  # (m,) visual word
     signature: UInt64  # (m,) 64-bit Hamming signature of the feature within that word's cell
     code: Bytes | None = None  # (m, c) what is kept of the feature's descriptor, if anything is
+    # (m,) 0, 1, …: how many levels a tree must be climbed from the feature's word to reach this one; None: by nearness.
+    level: Int32 | None = None
 
     def __len__(self) -> int:
         return len(self.word)
 
     def rows(self, chosen: npt.NDArray[Any]) -> Words:
         """These rows, by number or by mask."""
-        code = None if self.code is None else self.code[chosen]
-        return Words(self.feature[chosen], self.word[chosen], self.signature[chosen], code)
+        others = (None if column is None else column[chosen] for column in (self.code, self.level))
+        return Words(self.feature[chosen], self.word[chosen], self.signature[chosen], *others)
 
     def nearest(self, count: int) -> Words:
         """The first ``count`` rows of each feature: those of its nearest words."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 
 from .options import ScoringOptions, VerifyOptions
 from .postings import GEOMETRY, build, of_picture
 from .rerank import Placed, verify
-from .scoring import MEASURES, Part, Query, distinct, matches
-from .types import Words
+from .scoring import MEASURES, Part, Query, Tables, distinct, matches
+from .types import Float32, Words
 from .vocabulary.nearest import CellSearch
 from .vocabulary.tree import Tree, TreeSearch
 
@@ -19,9 +22,10 @@ def warm() -> None:
     part = Part.of(lists, pictures=1, idf=np.zeros(1, np.float32))
     words = Words(feature=np.zeros(1, np.int32), word=np.zeros(1, np.int32), signature=np.zeros(1, np.uint64))
     query = Query(words, np.zeros(1, GEOMETRY))
-    for measure in MEASURES.values():
-        for weak_geometry in (False, True):
-            measure(query, [part], ScoringOptions(weak_geometry=weak_geometry, inter=True), None)
+    words_alone = [measure for name, measure in MEASURES.items() if name != "knn"]
+    for measure, weak_geometry in product(words_alone, (False, True)):
+        measure(query, [part], ScoringOptions(weak_geometry=weak_geometry, inter=True), None)
+    _warm_neighbours(query, part.idf)
     two = build([(words, query.geometry)] * 2, words=1)  # as many postings as it takes to have cells
     clustered = Part.of(two, pictures=2, idf=part.idf, bounds=np.array([0, 2]))
     clustered.find(words.word, np.zeros(1, np.int64), "image")
@@ -33,3 +37,12 @@ def warm() -> None:
     matches(words, part, np.zeros(1, np.int32), ScoringOptions())
     four = Placed(np.zeros((4, 2), np.float32), np.ones(4, np.float32), np.zeros(4, np.float32))
     verify(four, four, bounds=np.array([0, 4]), sizes=np.ones((1, 2), np.int64), options=VerifyOptions())
+
+
+def _warm_neighbours(query: Query, idf: Float32) -> None:
+    kept = np.zeros((1, 1), np.uint8)
+    lists = build([(replace(query.words, code=kept), query.geometry)], words=1)
+    part = Part.of(lists, pictures=1, idf=idf)
+    tables = Tables(np.zeros((1, 1), np.float32), np.zeros((1, 1, 256), np.float32))
+    for some in (part, replace(part, tables=lambda: tables)):
+        MEASURES["knn"](replace(query, descriptors=kept), [some], ScoringOptions(), None)

@@ -34,12 +34,19 @@ def picture(
     scale: Numbers | int = 0,
     angle: Numbers | int = 0,
 ) -> Query:
-    """The quantised features of a picture, asked for or indexed; one feature for each word unless told otherwise."""
+    """The quantised features of a picture, asked for or indexed; one feature for each word unless told otherwise.
+
+    A row's signature is also the descriptor that is kept of it, and a feature's first row has its own.
+    """
     bits = np.zeros(len(word)) if signature is None else signature
     owner = np.arange(len(word)) if feature is None else np.asarray(feature)
     codes = np.zeros(int(owner.max(initial=-1)) + 1, GEOMETRY)
     codes["scale"], codes["angle"] = scale, angle
-    return Query(Words(owner.astype(np.int32), np.asarray(word, np.int32), np.asarray(bits, np.uint64)), codes)
+    kept = np.asarray(bits, "<u8").view(np.uint8).reshape(-1, 8)
+    words = Words(owner.astype(np.int32), np.asarray(word, np.int32), np.asarray(bits, np.uint64), kept)
+    descriptors = np.zeros((len(codes), 8), np.uint8)
+    descriptors[owner[::-1]] = kept[::-1]
+    return Query(words, codes, descriptors)
 
 
 def histogram(shown: Query, k: int) -> Array:

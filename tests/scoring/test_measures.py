@@ -28,6 +28,8 @@ SYSTEMS = {
     "hamming, inter": made.hamming(inter=True, intra="root-share"),
     "hamming, weak geometry": made.hamming(weak_geometry=True),
     "hamming, all": made.hamming(intra="log-share", inter=True, weak_geometry=True, size_power=0.5),
+    "hamming, density": made.hamming(intra="root-share", weak_geometry=True, weights="density"),
+    "knn, density": ScoringOptions(measure="knn", weights="density"),
 }
 
 
@@ -212,11 +214,15 @@ class TestEdges:
         assert score(made.picture([0, 1]), [], options=options) == []
 
     def test_words_that_nobody_has(self, options: ScoringOptions) -> None:
+        if options.measure == "knn":
+            pytest.skip("looks at descriptors, whatever their words")
         pictures = [made.picture([0]), made.picture([1])]
         part = made.part_of(pictures, 4, made.dense_idf(pictures, 4))
         assert in_part(made.picture([2, 3]), part, options).tolist() == [0, 0]
 
     def test_words_that_everybody_has_weigh_nothing(self, options: ScoringOptions) -> None:
+        if options.measure in ("tf", "density") or options.weights == "density":
+            pytest.skip("does not weigh words by idf")
         pictures = [made.picture([0, 0, 1]), made.picture([0, 1, 1])]
         part = made.part_of(pictures, 2, made.dense_idf(pictures, 2))
         scores = in_part(made.picture([0, 1]), part, options)
@@ -252,5 +258,7 @@ class TestEdges:
 
 def test_unknown_measure_lists_the_known_ones() -> None:
     collection = random_collection(0)
-    with pytest.raises(OptionError, match="unknown measure 'chi2'; known: cosine, hamming, l1, l2"):
+    with pytest.raises(
+        OptionError, match="unknown measure 'chi2'; known: cosine, density, hamming, knn, l1, l2, tf, tf-idf"
+    ):
         scores_of(collection, "chi2")

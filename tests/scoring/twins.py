@@ -177,3 +177,20 @@ def agreeing_votes(bins: Array) -> Array:
     sizes = sizes[:, :-2] + sizes[:, 1:-1] + sizes[:, 2:]
     result: Array = np.minimum((TURN_PRIOR * turns).max(axis=1), (SIZE_PRIOR * sizes).max(axis=1))
     return result
+
+
+# --- density.py and neighbours.py
+
+
+def density_score(feature: Array, order: Array, image: Array, alive: Array, length: Array, mixture: float) -> Array:
+    """DRE-12 eq. 10 over (feature, order, picture) of descriptors: those alike in the first two are a set."""
+    scores = np.zeros(len(alive))
+    everything = length[alive].sum()
+    for f in np.unique(feature):
+        living = (feature == f) & alive[image]
+        for t in np.unique(order[living]):
+            as_near = (living & (order <= t)).sum()
+            for j, count in zip(*np.unique(image[living & (order == t)], return_counts=True), strict=True):
+                ratio = count * everything / (as_near * length[j])
+                scores[j] += np.log(mixture / (1 - mixture) * ratio + 1)
+    return scores

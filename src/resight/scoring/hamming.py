@@ -14,6 +14,7 @@ from ..options import ScoringOptions
 from ..postings import SCALE_STEPS_PER_OCTAVE
 from ..types import Float32, Float64, Int32, Int64, UInt64, Words
 from . import kernels, voting
+from .density import prior
 from .part import Part, Query
 
 SMALL = 4096  # pictures that are not worth a thread of their own
@@ -34,26 +35,35 @@ def size_weights(options: ScoringOptions) -> Float32:
 def hamming_score(
     query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None
 ) -> list[Float32]:
-    """Σ over matches of their weights, divided by the L2 norm of the picture's word counts (BURST-09 eq. 1–6)."""
+    """Σ over matches of their weights, divided by the L2 norm of the picture's word counts (BURST-09 eq. 1–6).
+
+    With weights by density ratio, a row's sets are those equally many bits away; nothing is divided, because a
+    picture's length is part of the ratio.
+    """
     order = np.argsort(query.words.word, kind="stable")
     word, signature = query.words.word[order], query.words.signature[order]
     codes = query.geometry[query.words.feature[order]]
     angle, scale = (np.ascontiguousarray(codes[name]) for name in ("angle", "scale"))
     size = size_weights(options)[scale]
     # Where a match's weight depends on all that its row matches, in the pictures seen, rows must not be cut up.
-    cut = None if options.inter else clusters
+    by_density = options.weights == "density"
+    cut = None if options.inter or by_density else clusters
+    odds = _odds(query.words.rows(order), parts, options) if by_density else np.zeros((0, 65))
     rule = voting.Rule(match_weights(options), options.threshold, options.closest_only, voting.INTRA[options.intra])
     columns = ("image", "signature", "geometry") if options.weak_geometry else ("image", "signature")
     votes, pieces = [], []
     for part in parts:
         row, place, lists = part.find(word, cut, *columns)
-        weight = part.idf[word] ** 2 * size
-        rows = voting.Rows(place, signature[row], weight[row], angle[row], scale[row])
+        weight = size if by_density else part.idf[word] ** 2 * size
+        rows = voting.Rows(place, signature[row], weight[row], angle[row], scale[row], odds)
         alive = part.seen(clusters)
+        length = part.inverse_length if by_density else np.zeros(0)
         bins = voting.TURNS + voting.SIZES if options.weak_geometry else 1
         votes.append(np.zeros((part.pictures, bins), np.float32))
         for begin, end in _cut(part.pictures):
-            listed = voting.Listed(lists.offsets, lists.image, lists.signature, lists.geometry, alive, begin, end)
+            listed = voting.Listed(
+                lists.offsets, lists.image, lists.signature, lists.geometry, alive, begin, end, length
+            )
             pieces.append((rows, listed, rule, votes[-1]))
     # A match's weight depends on what its row matches in all parts.
     totals = _totals([piece[:3] for piece in pieces], len(word)) if options.inter else np.zeros(0)
@@ -68,7 +78,31 @@ def hamming_score(
         with ThreadPoolExecutor(processors()) as pool:
             list(pool.map(vote, pieces))
     scores = [_agreeing(v) for v in votes] if options.weak_geometry else [v[:, 0] for v in votes]
-    return [s * part.inverse_norm for s, part in zip(scores, parts, strict=True)]
+    return scores if by_density else [s * part.inverse_norm for s, part in zip(scores, parts, strict=True)]
+
+
+def _odds(words: Words, parts: Sequence[Part], options: ScoringOptions) -> Float64:
+    """(rows, 65) of density.vote for a match at each distance.
+
+    A feature's set D_h is all that lies h bits from it, whichever of its words it shares.
+    """
+    shells = np.zeros((len(words), 65), np.int64)
+    for part in parts:
+        lists = part.read(words.word, "image", "signature")
+        voting.count_shells(
+            words.word,
+            words.signature,
+            lists.offsets,
+            lists.image,
+            lists.signature,
+            part.alive,
+            options.threshold,
+            shells,
+        )
+    of_feature = np.zeros((int(words.feature.max(initial=-1)) + 1, 65), np.int64)
+    np.add.at(of_feature, words.feature, shells)
+    within = np.cumsum(of_feature, axis=1)[words.feature]
+    return prior(parts, options) / np.maximum(within, 1)
 
 
 def _cut(pictures: int) -> list[tuple[int, int]]:

@@ -40,14 +40,25 @@ def cosine(query: Words, part: Part, clusters: Int64 | None) -> Float32:
     return _product(word, value, part, part.inverse_norm, clusters)
 
 
+def votes(query: Words, part: Part, clusters: Int64 | None) -> Float32:
+    """Σ q_i d_i of plain counts: every feature of the picture that has the word of one of the query's is a vote."""
+    word, counts = np.unique(query.word, return_counts=True)
+    return _product(word, counts.astype(np.float32), part, None, clusters)
+
+
+def weighted_votes(query: Words, part: Part, clusters: Int64 | None) -> Float32:
+    """Σ idf_i q_i d_i of plain counts: the same, each vote weighed by its word's idf."""
+    return _product(*_weighted(query, part), part, None, clusters)
+
+
 def _weighted(query: Words, part: Part) -> tuple[Int32, Float32]:
     """The query's distinct words and their tf · idf."""
     word, counts = np.unique(query.word, return_counts=True)
     return word, counts.astype(np.float32) * part.idf[word]
 
 
-def _product(word: Int32, value: Float32, part: Part, inverse_norm: Float32, clusters: Int64 | None) -> Float32:
+def _product(word: Int32, value: Float32, part: Part, inverse_norm: Float32 | None, clusters: Int64 | None) -> Float32:
     scores = np.zeros(part.pictures, np.float32)
     row, place, lists = part.find(word, clusters, "image")
     kernels.scan_product(place, value[row], lists.offsets, lists.image, scores)
-    return scores * inverse_norm
+    return scores if inverse_norm is None else scores * inverse_norm

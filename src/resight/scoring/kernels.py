@@ -101,6 +101,14 @@ def find_cells(word: Int32, begin: Int64, end: Int64, offsets: Int64, cells: UIn
 
 
 @kernel
+def count_living(word: Int32, offsets: Int64, list_image: UInt32, alive: npt.NDArray[np.bool_], counts: Int64) -> None:
+    """counts[row] = how many postings of its word are of living pictures."""
+    for row in range(len(word)):
+        for posting in range(np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])):
+            counts[row] += alive[list_image[posting]]
+
+
+@kernel
 def scan_product(word: Int32, value: Float32, offsets: Int64, list_image: UInt32, scores: Float32) -> None:
     """scores[image] += value for every posting: Σ value · tf without looking at counts."""
     for row in range(len(word)):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ..postings import Lists, cells, count, worth_cells
-from ..types import Bytes, Float32, Int32, Int64, UInt32, Words
+from ..types import Bytes, Float32, Float64, Int32, Int64, UInt32, Words
+from ..vocabulary import Vocabulary
 from . import kernels
 
 
@@ -33,6 +35,19 @@ class Query:
     descriptors: Bytes | Float32 | None = None  # (features, d) where they are known
 
 
+class Tables(NamedTuple):
+    """What codes stand for: the word's centroid, plus for each piece of the descriptor an entry of its book."""
+
+    centroids: Float32  # (K, d)
+    books: Float32  # (pieces, d / pieces, 256)
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> Tables:
+        assert vocabulary.codebooks is not None
+        books = np.ascontiguousarray(vocabulary.codebooks.transpose(0, 2, 1), np.float32)
+        return cls(vocabulary.centroids.astype(np.float32), books)
+
+
 @dataclass
 class Part:
     """Lists of some pictures, and the statistics that weigh them."""
@@ -43,6 +58,7 @@ class Part:
     idf: Float32  # (K,) of the whole collection, not of this part alone
     bounds: Int64 | None = None  # (clusters + 1,) pictures bounds[c] … bounds[c + 1] are those of cluster c
     cells: ReadCells | None = None  # only where lists are long enough to be worth it
+    tables: Callable[[], Tables] | None = None  # where the lists hold codes; else they may hold descriptors
 
     @classmethod
     def of(cls, lists: Lists, *, pictures: int, idf: Float32, bounds: Int64 | None = None) -> Part:
@@ -102,6 +118,29 @@ class Part:
     def clusters_of(self, pictures: Int64) -> Int64 | None:
         """The clusters that these pictures are in; None where there are no clusters."""
         return None if self.bounds is None else np.unique(np.searchsorted(self.bounds, pictures, side="right") - 1)
+
+    def living(self, word: Int32) -> Int64:
+        """How many features of living pictures have each of these words."""
+        lists = self.read(word, "image")
+        if self.alive.all():
+            return np.diff(lists.offsets)[word]
+        counts = np.zeros(len(word), np.int64)
+        kernels.count_living(word, lists.offsets, lists.image, self.alive, counts)
+        return counts
+
+    @cached_property
+    def length(self) -> Int64:
+        """How many features each picture has; one that has several words counts as often."""
+        return count(self.read(None, "image"), np.ones(self.pictures, np.bool_))[2]
+
+    @cached_property
+    def features(self) -> int:
+        """Of all living pictures."""
+        return int(self.length[self.alive].sum())
+
+    @cached_property
+    def inverse_length(self) -> Float64:
+        return 1 / np.maximum(self.length, 1)
 
     @cached_property
     def inverse_norm(self) -> Float32:

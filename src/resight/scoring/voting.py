@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from .._numba import kernel
 from ..types import Bytes, Float32, Float64, Int32, Int64, UInt32, UInt64
+from .density import vote
 from .kernels import popcount
 
 NONE, COUNT, ROOT_COUNT, ROOT_SHARE, LOG_SHARE = range(5)
@@ -44,6 +45,7 @@ class Rows(NamedTuple):
     weight: Float32
     angle: Bytes
     scale: Bytes
+    odds: Float64 = np.zeros((0, 65))  # (rows, 65) of density.vote, by Hamming distance, if matches weigh by it
 
 
 class Listed(NamedTuple):
@@ -56,6 +58,7 @@ class Listed(NamedTuple):
     alive: npt.NDArray[np.bool_]  # by picture
     begin: int
     end: int
+    inverse_length: Float64 = np.zeros(0)  # by picture, where rows have odds
 
 
 class Rule(NamedTuple):
@@ -100,9 +103,23 @@ def row_matches(row: int, rows: Rows, lists: Listed, rule: Rule, found: Found) -
             end += one
         if not lists.alive[picture]:
             end = run
-        elif end > run + one or rule.intra != ROOT_SHARE:  # the call is too dear to be made for nothing
+            continue
+        if len(rows.odds):
+            _weigh_sets(run, end, mine, rows.odds[row], lists, found)
+        if end > run + one or rule.intra != ROOT_SHARE:  # the call is too dear to be made for nothing
             _settle(run, end, first, last, lists.image, rule.intra, found)
     return end
+
+
+@kernel
+def _weigh_sets(run: np.uint64, end: np.uint64, mine: np.uint64, odds: Float64, lists: Listed, found: Found) -> None:
+    """Matches run … end of one row in one picture that are equally far share the vote of their set (DRE-12 eq. 10)."""
+    for match in range(run, end):
+        posting = found.posting[match]
+        distance, count = popcount(mine ^ lists.signature[posting]), 0
+        for other in range(run, end):
+            count += popcount(mine ^ lists.signature[found.posting[other]]) == distance
+        found.weight[match] = vote(odds[distance], count, lists.inverse_length[lists.image[posting]]) / count
 
 
 @kernel
@@ -152,6 +169,26 @@ def _settle(
         for match in range(run, end if total > 0 else run):
             share = weight[match] / total
             weight[match] *= np.sqrt(share) if intra == ROOT_SHARE else np.log(1 + share)
+
+
+@kernel
+def count_shells(
+    word: Int32,
+    signature: UInt64,
+    offsets: Int64,
+    list_image: UInt32,
+    list_signature: UInt64,
+    alive: npt.NDArray[np.bool_],
+    threshold: int,
+    shells: Int64,
+) -> None:
+    """shells[r, h] += how many features of living pictures lie h bits from row r, up to the threshold."""
+    limit = np.uint64(threshold)
+    for row in range(len(word)):
+        for posting in range(np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])):
+            distance = popcount(signature[row] ^ list_signature[posting])
+            if distance <= limit and alive[list_image[posting]]:
+                shells[row, distance] += 1
 
 
 @kernel

@@ -13,7 +13,7 @@ from ..clusters import Clusters
 from ..context import context_name, stored_names
 from ..errors import IndexDamagedError, UsageError
 from ..options import ContextOptions, ScoringOptions
-from ..scoring import Part, idf_weights
+from ..scoring import Part, Tables, idf_weights
 from ..types import Bytes, Float32, Int64, Words
 from ..vocabulary import Vocabulary, spans
 from . import manifest as manifests
@@ -55,9 +55,15 @@ class Snapshot:
             return []
         df: Int64 = np.sum([segment.df for segment in self.segments], axis=0)
         idf = idf_weights(df, self.pictures)
+        tables = (lambda: self._tables) if self.manifest.keep == "codes" else None
         return [
-            Part(s.lists, s.squared, s.alive, idf, s.bounds, s.cells if s.has_cells else None) for s in self.segments
+            Part(s.lists, s.squared, s.alive, idf, s.bounds, s.cells if s.has_cells else None, tables)
+            for s in self.segments
         ]
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return Tables.of(self.vocabulary)
 
     @cached_property
     def clusters(self) -> Clusters | None:

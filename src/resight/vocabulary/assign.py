@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..options import AssignOptions, IndexingOptions
 from ..types import Bytes, Float32, Int64, Words
 from .codes import kept, kept_bytes
 from .nearest import SMALL, CellSearch, flat_index
-from .tree import TreeSearch
+from .tree import Relatives, TreeSearch
 from .vocabulary import Vocabulary
 
 Search = Callable[[Float32, int], tuple[Float32, Int64]]  # rows, neighbours → squared distances, words
@@ -50,7 +51,25 @@ class Assigner:
         squared, words = self._nearest(values, options.neighbours)
         distance = np.sqrt(np.maximum(squared, 0))
         near = distance <= options.ratio * distance[:, :, :1]
+        if options.climb:
+            return self._climb(values, words[:, 0, 0], options.climb)
         return self._words(values, np.nonzero(near)[0], words[near])
+
+    def _climb(self, values: Float32, words: Int64, climb: int) -> Words:
+        """The words that are related to each feature's, this many levels up the tree; nearest relatives first."""
+        if self._relatives is None:
+            raise VocabularyError(
+                "'assign.climb' needs a vocabulary tree; train one with `resight train --set vocabulary.branching=10`, "
+                "or set it to 0"
+            )
+        found = [self._relatives.of(word, climb) for word in words.tolist()]
+        feature = np.repeat(np.arange(len(found)), [len(word) for word, _ in found])
+        word, level = (np.concatenate([words[:0], *(pair[i] for pair in found)]) for i in (0, 1))
+        return replace(self._words(values, feature, word), level=level.astype(np.int32))
+
+    @cached_property
+    def _relatives(self) -> Relatives | None:
+        return None if self.vocabulary.tree is None else Relatives(self.vocabulary.tree)
 
     def _values(self, descriptors: Bytes | Float32) -> Float32:
         vocabulary = self.vocabulary

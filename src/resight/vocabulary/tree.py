@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .._numba import kernel
 from ..options import VocabularyOptions
-from ..types import Bytes, Float32, Int64
+from ..types import Bytes, Float32, Int32, Int64
 from .k_means import k_means
 from .nearest import flat_index
 
@@ -84,6 +84,40 @@ class TreeSearch:
         leaf = np.zeros((len(values), neighbours), np.int64)
         _descend(values, self._nodes, self._first, squared, leaf)
         return squared, self._word[leaf]
+
+
+class Relatives:
+    """Words by how many levels up a tree they share an ancestor with a word (ordered sets, DRE-12 §2.3)."""
+
+    def __init__(self, tree: Tree) -> None:
+        children, nodes = np.diff(tree.first), len(tree.first) - 1
+        leaves = tree.leaves
+        self._parent = np.concatenate([[0], np.repeat(np.arange(nodes), children)])
+        size = leaves.astype(np.int64)  # words below each node
+        for node in range(nodes - 1, 0, -1):
+            size[self._parent[node]] += size[node]
+        # Words are lined up so that those below any node follow each other.
+        self._begin, free = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
+        for node in range(1, nodes):
+            parent = self._parent[node]
+            self._begin[node] = free[node] = free[parent]
+            free[parent] += size[node]
+        self._end = self._begin + size
+        self._node = np.flatnonzero(leaves)  # of each word
+        self._lined_up = np.argsort(self._begin[self._node])
+
+    def of(self, word: int, climb: int) -> tuple[Int64, Int32]:
+        """The word itself and all others below its ancestor this many levels up; and how many it takes for each."""
+        node = int(self._node[word])
+        begin, end = self._begin[node], self._end[node]
+        found, level = [np.array([word])], [np.zeros(1, np.int32)]
+        for up in range(1, climb + 1):
+            node = int(self._parent[node])
+            new = np.concatenate([self._lined_up[self._begin[node] : begin], self._lined_up[end : self._end[node]]])
+            begin, end = self._begin[node], self._end[node]
+            found.append(new)
+            level.append(np.full(len(new), up, np.int32))
+        return np.concatenate(found), np.concatenate(level)
 
 
 @kernel

@@ -1,0 +1,254 @@
+"""k-NN voting: the descriptors nearest to each feature of the query vote for their pictures (DRE-12 §3.3 and §3.4).
+
+Distances to product-quantised descriptors are looked up in tables, in the lists of a feature's words alone (IVFADC,
+Jégou et al. 2011); those to descriptors that are kept as they are, are computed, in all lists. Descriptors that are
+equally far from a feature are one of its sets D_t: their order among themselves says nothing, and a score does not
+depend on the order in which pictures were added. Where all distances differ, that is eq. 13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._numba import kernel
+from ..errors import UsageError
+from ..machine import processors
+from ..options import ScoringOptions
+from ..types import Bytes, Float32, Float64, Int32, Int64, UInt32
+from .density import prior, vote_in_order
+from .part import Part, Query, Tables
+
+BLOCK = 8192  # descriptors that are compared with the query's at a time
+FEW = 64  # features that are not worth a thread of their own
+
+
+class Asked(NamedTuple):
+    """A query's descriptors, the words of each: rows first[f] … first[f + 1], and how many neighbours each wants."""
+
+    values: Float32
+    first: Int64
+    word: Int32
+    most: Int64
+
+
+class Near(NamedTuple):
+    """Descriptors near to features of the query: whose, how far (squared), and the number of their picture."""
+
+    feature: Int64
+    distance: Float32
+    picture: UInt32
+
+    def rows(self, chosen: slice | Int64) -> Near:
+        return Near(self.feature[chosen], self.distance[chosen], self.picture[chosen])
+
+
+def nearest_vote(query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None) -> list[Float32]:
+    """Each feature's nearest descriptors give their pictures eq. 13's votes; or 1 each, or the idf of its word.
+
+    All pictures are looked at, whatever the clusters, because who is nearest depends on all.
+    """
+    if not parts:
+        return []
+    asked = _asked(query, parts, options)
+    starts = np.cumsum([0, *(part.pictures for part in parts)])
+    found = [_room(0)]
+    for part, start in zip(parts, starts, strict=False):
+        found += [near._replace(picture=near.picture + np.uint32(start)) for near in _near(asked, part)]
+    near = Near(
+        np.concatenate([n.feature for n in found]),
+        np.concatenate([n.distance for n in found]),
+        np.concatenate([n.picture for n in found]),
+    )
+    # Distances are not negative, so their bits are ordered as they are.
+    ordered = near.rows(np.argsort((near.feature << 32) | near.distance.view(np.uint32), kind="stable"))
+    scores, lengths = np.zeros(starts[-1]), np.concatenate([part.inverse_length for part in parts])
+    weights = _weights(asked, parts[0].idf, options)
+    vote_in_order(*ordered, asked.most, prior(parts, options), weights, lengths, scores)
+    pieces = zip(np.split(scores, starts[1:-1]), parts, strict=True)
+    return [piece.astype(np.float32) * part.seen(clusters) for piece, part in pieces]
+
+
+def _asked(query: Query, parts: Sequence[Part], options: ScoringOptions) -> Asked:
+    descriptors, words = query.descriptors, query.words
+    lists = [part.read(words.word[:0], "image") for part in parts]
+    if descriptors is None or any(len(some.image) and not some.code.shape[1] for some in lists):
+        raise UsageError(
+            "this index does not keep what k-NN voting compares; make one with `resight index --recipe knn`, "
+            "or search with another recipe"
+        )
+    first = np.searchsorted(words.feature, np.arange(len(descriptors) + 1))
+    most = np.zeros(len(descriptors), np.int64)
+    named = np.diff(first) > 0
+    nearest = words.word[first[:-1][named]]
+    most[named] = options.nearest or _adaptive(nearest, parts)
+    return Asked(descriptors.astype(np.float32), first, words.word, most)
+
+
+def _adaptive(word: Int32, parts: Sequence[Part]) -> Int64:
+    """√n of the n descriptors that have the word (§3.4)."""
+    living: Int64 = np.sum([part.living(word) for part in parts], axis=0)
+    return np.maximum(np.rint(np.sqrt(living)), 1).astype(np.int64)
+
+
+def _weights(asked: Asked, idf: Float32, options: ScoringOptions) -> Float64:
+    """What each feature's neighbours give, where that is fixed; nothing where it is a density ratio."""
+    if options.weights == "density":
+        return np.zeros(0)
+    weights = np.ones(len(asked.most))
+    if options.weights == "idf":
+        named = np.diff(asked.first) > 0
+        weights[named] = idf[asked.word[asked.first[:-1][named]]]
+    return weights
+
+
+def _near(asked: Asked, part: Part) -> Iterator[Near]:
+    """The part's living descriptors nearest to each feature, and perhaps more, some at a time; by feature in each."""
+    return _by_descriptors(asked, part) if part.tables is None else _by_codes(asked, part, part.tables())
+
+
+def _by_codes(asked: Asked, part: Part, tables: Tables) -> Iterator[Near]:
+    lists = part.read(asked.word, "image", "code")
+    listed = Listed(lists.offsets, lists.image, lists.code, part.alive, bool(part.alive.all()))
+    ends = np.concatenate([[0], np.cumsum(np.diff(lists.offsets)[asked.word])])[asked.first]
+    longest = int(np.diff(ends).max(initial=0))  # of what one feature looks at
+    pieces = max(min(len(asked.most) // FEW, 4 * processors()), 1)
+
+    def scan(piece: tuple[int, int]) -> Near:
+        found = _room(int(asked.most[slice(*piece)].sum()))
+        while (count := scan_codes(*piece, asked, tables, listed, _held(longest), found)) > len(found.feature):
+            found = _room(count)
+        return found.rows(slice(count))
+
+    with ThreadPoolExecutor(processors()) as pool:
+        yield from pool.map(scan, pairwise((np.arange(pieces + 1) * len(asked.most) // pieces).tolist()))
+
+
+def _by_descriptors(asked: Asked, part: Part) -> Iterator[Near]:
+    lists = part.read(None, "image", "code")
+    mine = slice(lists.offsets[0], lists.offsets[-1])
+    stored = lists.code[mine]
+    if stored.shape[1] != asked.values.shape[1]:
+        stored = stored.view(np.float32)
+    ours = np.einsum("ij,ij->i", asked.values, asked.values)[:, None]
+    limits = np.full(len(asked.most), np.inf, np.float32)
+    for begin in range(0, len(stored), BLOCK):
+        image = lists.image[mine][begin : begin + BLOCK]
+        living = part.alive[image]
+        image, values = image[living], stored[begin : begin + BLOCK][living].astype(np.float32)
+        distances = ours + np.einsum("ij,ij->i", values, values) - 2 * (asked.values @ values.T)
+        found = _room(distances.size)
+        count = keep_nearest(np.maximum(distances, 0), image, asked.most, limits, _held(len(image)), found)
+        yield found.rows(slice(count))
+
+
+def _room(count: int) -> Near:
+    return Near(np.empty(count, np.int64), np.empty(count, np.float32), np.empty(count, np.uint32))
+
+
+class Listed(NamedTuple):
+    """The lists of a part."""
+
+    offsets: Int64
+    image: UInt32
+    code: Bytes
+    alive: npt.NDArray[np.bool_]  # by picture
+    whole: bool  # all are
+
+
+class Held(NamedTuple):
+    """One feature's neighbours so far: there must be room for one more than it can have."""
+
+    distance: Float32
+    picture: UInt32
+
+
+def _held(most: int) -> Held:
+    return Held(np.empty(most + 1, np.float32), np.empty(most + 1, np.uint32))
+
+
+@kernel
+def scan_codes(begin: int, end: int, asked: Asked, tables: Tables, lists: Listed, held: Held, found: Near) -> int:
+    """Write the nearest descriptors in the lists of the words of features begin … end, while there is room; count."""
+    pieces = len(tables.books)
+    table = np.empty(pieces * 256, np.float32)
+    written, one = 0, np.uint64(1)
+    for feature in range(begin, end):
+        most, count, limit = asked.most[feature], np.uint64(0), np.float32(np.inf)
+        full = np.uint64(4 * most + FEW)
+        for row in range(asked.first[feature], asked.first[feature + 1]):
+            word = asked.word[row]
+            _fill(asked.values[feature], tables.centroids[word], tables.books, table)
+            for posting in range(np.uint64(lists.offsets[word]), np.uint64(lists.offsets[word + 1])):
+                if not (lists.whole or lists.alive[lists.image[posting]]):
+                    continue
+                distance = np.float32(0)
+                for piece in range(pieces):
+                    distance += table[256 * piece + lists.code[posting, piece]]
+                held.distance[count], held.picture[count] = distance, lists.image[posting]
+                count += np.uint64(distance <= limit)
+                if count == full:
+                    count, limit = _cut(held, count, most)
+                    full = max(full, count << one)
+        count, limit = _cut(held, count, most)
+        written = _write(feature, held, count, written, found)
+    return written
+
+
+@kernel
+def _fill(value: Float32, centroid: Float32, books: Float32, table: Float32) -> None:
+    """table[256 i + c] = the squared distance of piece i of the residual to centroid c of its book."""
+    pieces, size, _ = books.shape
+    for piece in range(pieces):
+        mine = table[256 * piece : 256 * (piece + 1)]
+        mine[:] = 0
+        for d in range(size):
+            residual, book = value[piece * size + d] - centroid[piece * size + d], books[piece, d]
+            for c in range(256):
+                mine[c] += (residual - book[c]) * (residual - book[c])
+
+
+@kernel
+def keep_nearest(distances: Float32, picture: UInt32, most: Int64, limits: Float32, held: Held, found: Near) -> int:
+    """Write which of the descriptors, the columns, are near to each feature, a row; how many.
+
+    Those beyond limits[feature] are not; it becomes the distance of the farthest wanted, if that is less.
+    """
+    written = 0
+    for feature in range(len(most)):
+        count = np.uint64(0)
+        for column in range(len(picture)):
+            held.distance[count], held.picture[count] = distances[feature, column], picture[column]
+            count += np.uint64(distances[feature, column] <= limits[feature])
+        count, limit = _cut(held, count, most[feature])
+        limits[feature] = min(limits[feature], limit)
+        written = _write(feature, held, count, written, found)
+    return written
+
+
+@kernel
+def _cut(held: Held, count: np.uint64, most: int) -> tuple[np.uint64, np.float32]:
+    """Keep the ``most`` nearest, and those as far as the last of them; how many, and how far that is."""
+    if count <= np.uint64(most):
+        return count, np.float32(np.inf)
+    limit = np.partition(held.distance[:count], most - 1)[most - 1] if most else np.float32(-1)
+    kept = np.uint64(0)
+    for i in range(count):
+        held.distance[kept], held.picture[kept] = held.distance[i], held.picture[i]
+        kept += np.uint64(held.distance[i] <= limit)
+    return kept, limit
+
+
+@kernel
+def _write(feature: int, held: Held, count: np.uint64, written: int, found: Near) -> int:
+    for i in range(count):
+        if written < len(found.feature):
+            found.feature[written] = feature
+            found.distance[written], found.picture[written] = held.distance[i], held.picture[i]
+        written += 1
+    return written
