@@ -86,6 +86,25 @@ RECIPES: dict[str, Recipe] = {
         scoring=ScoringOptions(intra="none", weak_geometry=False),
         verify=_UNVERIFIED,
     ),
+    "density-hamming": Recipe(
+        description="as burst, matches weighed by density ratio (DRE-12) instead of idf and distance",
+        scoring=ScoringOptions(weights="density", mixture=0.03),
+        verify=_UNVERIFIED,
+    ),
+    "knn": Recipe(
+        description="the nearest descriptors vote, by density ratio (DRE-12); keeps 8 bytes more per feature (IVFADC)",
+        indexing=IndexingOptions(keep="codes"),
+        assign=AssignOptions(neighbours=5, ratio=ALL_NEAREST),
+        scoring=ScoringOptions(measure="knn", weights="density", mixture=0.006),
+        verify=_UNVERIFIED,
+    ),
+    "knn-exact": Recipe(
+        description="as knn, but among all descriptors, which are kept; for comparison, since it is slow",
+        indexing=IndexingOptions(keep="descriptors"),
+        assign=AssignOptions(neighbours=1),
+        scoring=ScoringOptions(measure="knn", weights="density", mixture=0.1, nearest=20),
+        verify=_UNVERIFIED,
+    ),
     "context": Recipe(
         description="as burst, with contextual dissimilarity (CDM-10); learn it with `resight context`",
         context=ContextOptions(method="cdm"),
@@ -106,8 +125,11 @@ RECIPES: dict[str, Recipe] = {
         indexing=IndexingOptions(words=3),
         assign=AssignOptions(neighbours=3, ratio=ALL_NEAREST),
     ),
+    "density": _bag_of_words("density", "bag of words, scored by density ratio (DRE-12)"),
     "bow-l1": _bag_of_words("l1", "bag of words, tf-idf vectors of unit L1 norm (CDM-10)"),
     "bow-l2": _bag_of_words("l2", "bag of words, tf-idf vectors of unit L2 norm"),
+    "bow-tf-idf": _bag_of_words("tf-idf", "bag of words, every shared word a vote, weighed by idf"),
+    "bow-tf": _bag_of_words("tf", "bag of words, every shared word a vote"),
     "bow-cosine": _bag_of_words("cosine", "bag of words, cosine weighed by idf² (LEARN-14 eq. 1)"),
 }
 
