@@ -11,7 +11,7 @@ from resight.store import Entry
 from resight.types import Words
 
 from ..scoring.reference import hamming_scores
-from .support import RECIPES_ASKED, WORDS, asked
+from .support import RECIPES_ASKED, WORDS, asked, vocabulary
 
 
 def scores(
@@ -19,7 +19,10 @@ def scores(
 ) -> dict[str, float]:
     """The score of every picture that has one above 0, and is visited, if those that are are given."""
     visited = entries.keys() if visited is None else visited
-    if measure not in ("l1", "l2", "cosine"):
+    if measure in ("density", "hamming density", "knn", "knn density"):
+        found = _votes(entries, query, measure)
+        return {key: value for key, value in found.items() if value > 0 and key in visited}
+    if measure in ("hamming", "every weight"):
         return _hamming(entries, query, measure, visited)
     counts = {key: Counter(e.words.word.tolist()) for key, e in entries.items()}
     wanted = Counter(query.word.tolist())
@@ -30,6 +33,8 @@ def scores(
             value = _minimum(_weigh(wanted, idf), _weigh(count, idf))
         elif measure == "l2":
             value = _dot(_weigh(wanted, idf), _weigh(count, idf))
+        elif measure in ("tf", "tf-idf"):
+            value = sum((idf[w] if measure == "tf-idf" else 1) * wanted[w] * count[w] for w in wanted)
         else:
             value = sum(idf[w] ** 2 * wanted[w] * count[w] for w in wanted) / (_length(wanted) * _length(count) or 1)
         if value > 0 and key in visited:
@@ -69,3 +74,49 @@ def _hamming(entries: Mapping[str, Entry], query: Words, measure: str, visited: 
         options=RECIPES_ASKED[measure].scoring,
     )
     return {key: value for key, value in zip(entries, found, strict=True) if value > 0}
+
+
+def _votes(entries: Mapping[str, Entry], query: Words, measure: str) -> dict[str, float]:
+    """Features near to each of the query's, in order, vote for their pictures by density ratio or idf (DRE-12)."""
+    options = RECIPES_ASKED[measure].scoring
+    odds = options.mixture / (1 - options.mixture) * sum(len(entry.words) for entry in entries.values())
+    idf, scores = _idf(entries), dict.fromkeys(entries, 0.0)
+    for row, word in enumerate(query.word.tolist()):
+        near = [
+            (_apart(query, row, entry, other, options.measure), key)
+            for key, entry in entries.items()
+            for other in range(len(entry.words))
+            if entry.words.word[other] == word
+        ]
+        if options.measure == "hamming":
+            near = [pair for pair in near if pair[0] <= options.threshold]
+        if options.measure == "knn" and near:
+            farthest = sorted(near)[max(round(math.sqrt(len(near))), 1) - 1][0]
+            near = [pair for pair in near if pair[0] <= farthest]
+        for (distance, key), count in Counter(near).items():
+            within = sum(1 for other, _ in near if other <= distance)
+            if measure == "knn":
+                scores[key] += idf[word] * count
+            else:
+                scores[key] += math.log(odds * count / (within * len(entries[key].words)) + 1)
+    return scores
+
+
+def _apart(query: Words, row: int, entry: Entry, other: int, measure: str) -> float:
+    """How far a feature is from one of the query's that has the same word."""
+    if measure == "density":
+        return 0
+    if measure == "hamming":
+        return (int(query.signature[row]) ^ int(entry.words.signature[other])).bit_count()
+    learnt, code = vocabulary(codes=True), entry.words.code
+    assert learnt.codebooks is not None
+    assert code is not None
+    stands_for = [float(x) for i, c in enumerate(code[other]) for x in learnt.codebooks[i, c]]
+    value, centroid = _descriptors(query)[row], learnt.centroids[int(query.word[row])].tolist()
+    return math.dist(value, [c + s for c, s in zip(centroid, stands_for, strict=True)])
+
+
+def _descriptors(query: Words) -> list[list[float]]:
+    descriptors = asked(query).descriptors
+    assert descriptors is not None
+    return [[float(x) for x in row] for row in descriptors]

@@ -30,7 +30,7 @@ SETTINGS: dict[str, Any] = {"features": {"detector": "none"}}
 CODES = 2  # bytes kept of each descriptor, where any are
 KEEPING_CODES = {**SETTINGS, "indexing": {"words": 1, "keep": "codes"}}
 NEVER_MERGE = StoreOptions(merge_factor=1000)
-# One recipe for each measure, Hamming matches being weighed by their distance alone; and one with all other weights.
+# One recipe for each measure, Hamming matches being weighed by their distance alone; and some with other weights.
 RECIPE_OF: dict[str, Recipe] = {
     measure: replace(
         RECIPES["hamming"], scoring=ScoringOptions(measure=measure, intra="none", inter=False, weak_geometry=False)
@@ -38,7 +38,14 @@ RECIPE_OF: dict[str, Recipe] = {
     for measure in MEASURES
 }
 EVERY_WEIGHT = ScoringOptions(intra="root-share", inter=True, weak_geometry=True, size_power=0.5)
-RECIPES_ASKED = {**RECIPE_OF, "every weight": replace(RECIPES["hamming"], scoring=EVERY_WEIGHT)}
+RECIPES_ASKED = {
+    **RECIPE_OF,
+    "every weight": replace(RECIPES["hamming"], scoring=EVERY_WEIGHT),
+    "hamming density": replace(
+        RECIPES["hamming"], scoring=replace(RECIPE_OF["hamming"].scoring, weights="density", mixture=0.2)
+    ),
+    "knn density": replace(RECIPES["hamming"], scoring=replace(RECIPE_OF["knn"].scoring, weights="density")),
+}
 Ranking = list[tuple[str, float]]
 
 
@@ -104,9 +111,15 @@ QUERIES = (words("query", 20), words(3, 7))  # the second is the picture of seed
 
 
 def asked(query: Words) -> Query:
-    """The query with geometry that only the number of its features decides."""
+    """The query with geometry and descriptors that only the number of its features decides."""
     features = int(query.feature.max(initial=-1)) + 1
-    return Query(query, noise("query geometry", features * GEOMETRY.itemsize).view(GEOMETRY))
+    geometry = noise("query geometry", features * GEOMETRY.itemsize).view(GEOMETRY)
+    return Query(query, geometry, noise("query descriptors", features * 4).reshape(-1, 4))
+
+
+def possible(snapshot: Snapshot) -> list[str]:
+    """What this index can be asked: it keeps codes, or it does not."""
+    return [name for name in RECIPES_ASKED if snapshot.manifest.codes or RECIPES_ASKED[name].scoring.measure != "knn"]
 
 
 def build(
@@ -115,11 +128,12 @@ def build(
     vocabulary_seed: int = 0,
     options: StoreOptions = NEVER_MERGE,
     disk: Disk | None = None,
+    codes: bool = False,
 ) -> None:
-    """A new index with one commit per batch; it keeps codes if the entries have some."""
+    """A new index with one commit per batch; it keeps codes if told so, or if the entries have some."""
     disk = disk or QuickDisk()
     commits = [list(batch) for batch in batches]
-    codes = any(e.words.code is not None for batch in commits for e in batch)
+    codes = codes or any(e.words.code is not None for batch in commits for e in batch)
     settings = KEEPING_CODES if codes else SETTINGS
     create(folder, vocabulary(vocabulary_seed, codes=codes), settings, disk=disk)
     for batch in commits:
@@ -249,7 +263,7 @@ def rankings(snapshot: Snapshot, queries: Sequence[Words] = QUERIES, probe: int 
     """The answers of every measure to every query, to the last bit."""
     return {
         (measure, number): ranking(snapshot, measure, query, probe)
-        for measure in RECIPES_ASKED
+        for measure in possible(snapshot)
         for number, query in enumerate(queries)
     }
 
@@ -273,10 +287,10 @@ def state(folder: Path) -> tuple[dict[str, Stored], dict[tuple[str, int], Rankin
 
 
 def state_of(
-    entries: Mapping[str, Entry], folder: Path
+    entries: Mapping[str, Entry], folder: Path, *, codes: bool = False
 ) -> tuple[dict[str, Stored], dict[tuple[str, int], Ranking], dict[str, Any]]:
     """What an index of these entries alone answers, made at a new folder in one commit in sorted order."""
-    build(folder, [entries[key] for key in sorted(entries)])
+    build(folder, [entries[key] for key in sorted(entries)], codes=codes)
     return state(folder)
 
 
