@@ -14,7 +14,7 @@ from resight import Index
 from resight.errors import OptionError, UsageError, VocabularyError
 from resight.features import extract
 from resight.images import from_array
-from resight.options import ExpandOptions, FeatureOptions, IndexingOptions
+from resight.options import ExpandOptions, FeatureOptions, IndexingOptions, VerifyOptions
 from resight.postings import encode
 from resight.recipes import RECIPES
 from resight.search import Question, stored_question
@@ -109,6 +109,24 @@ def test_rankings_do_not_depend_on_what_is_kept(indexes: dict[str, Path]) -> Non
                 by_key = index.search(key="wall 0", recipe=recipe).hits
                 answers.append((index.search(query, recipe=recipe).hits, by_key))
         assert answers[0] == answers[1] == answers[2]
+
+
+@pytest.mark.parametrize("weights", ["density", "idf", "fixed"])
+@pytest.mark.parametrize("kind", ["average", "union"])
+def test_nearest_descriptors_find_the_wall(indexes: dict[str, Path], keep: str, weights: str, kind: str) -> None:
+    """Asked with a picture and with a stored one; verified, and asked again with what was found."""
+    options = replace(RECIPES["knn"].scoring, weights=weights)
+    recipe = replace(RECIPES["knn"], scoring=options, verify=VerifyOptions(), expand=ExpandOptions(kind=kind))
+    query = np.ascontiguousarray(panorama(1)[:, 60 : SIZE - 10])
+    with Index.open(indexes[keep]) as index:
+        if keep == "nothing":
+            with pytest.raises(UsageError, match="resight index --recipe knn"):
+                index.search(query, recipe=recipe)
+            with pytest.raises(UsageError, match="resight index --recipe knn"):
+                index.search(key="wall 0", recipe=recipe)
+            return
+        assert {hit.key for hit in index.search(query, recipe=recipe).hits[:2]} == {"wall 0", "wall 1"}
+        assert index.search(key="wall 0", recipe=recipe).hits[0].key == "wall 1"
 
 
 def test_the_vocabulary_is_read_only_where_it_is_needed(snapshot: Snapshot, keep: str) -> None:

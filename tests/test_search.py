@@ -241,7 +241,7 @@ def few_features(count: int) -> Pixels:
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_pictures_with_few_features(tmp_path: Path, recipe: str) -> None:
-    with Index.create(tmp_path / "i.resight") as index:
+    with Index.create(tmp_path / "i.resight", indexing=RECIPES[recipe].indexing) as index:
         for count in range(4):
             index.add(few_features(count), key=str(count))
         index.add(texture(0), key="texture")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from resight.index import Index
+from resight.options import IndexingOptions
 from resight.vocabulary import Vocabulary
 
 from .test_index import texture, write
@@ -35,7 +36,9 @@ chosen = [ScoringOptions(weak_geometry=weak, inter=inter) for weak in (False, Tr
 union = Recipe(description="", expand=ExpandOptions(kind="union"))
 for path in sys.argv[2:]:
     with Index.open(path) as index:
-        for recipe in [*RECIPES, union, *(Recipe(description="", scoring=scoring) for scoring in chosen)]:
+        keep = index.info().settings["indexing"]["keep"]
+        able = [name for name, recipe in RECIPES.items() if recipe.indexing.keep in ("nothing", keep)]
+        for recipe in [*able, union, *(Recipe(description="", scoring=scoring) for scoring in chosen)]:
             result = index.search(sys.argv[1], recipe=recipe)
             assert result.hits
     assert 0 < result.hits[0].inliers < 0.8 * result.query_features, "nothing to expand the query with"
@@ -48,8 +51,10 @@ def test_nothing_is_compiled_after_warming_up(tmp_path: Path) -> None:
     ready = Vocabulary.ready()
     halves = replace(ready, vocabularies=2)
     places = []
-    for number, vocabulary in enumerate((ready, halves)):
-        with Index.create(tmp_path / f"{number}.resight", vocabulary=vocabulary) as index:
+    kinds = (ready, "nothing"), (halves, "nothing"), (Vocabulary.ready(codes=True), "codes"), (ready, "descriptors")
+    for number, (vocabulary, keep) in enumerate(kinds):
+        indexing = IndexingOptions(keep=keep)
+        with Index.create(tmp_path / f"{number}.resight", vocabulary=vocabulary, indexing=indexing) as index:
             places.append(index.path)
             for seed in range(3):
                 index.add(texture(seed), key=str(seed))

@@ -23,12 +23,13 @@ def warm() -> None:
     words = Words(feature=np.zeros(1, np.int32), word=np.zeros(1, np.int32), signature=np.zeros(1, np.uint64))
     query = Query(words, np.zeros(1, GEOMETRY))
     words_alone = [measure for name, measure in MEASURES.items() if name != "knn"]
-    for measure, weak_geometry in product(words_alone, (False, True)):
-        measure(query, [part], ScoringOptions(weak_geometry=weak_geometry, inter=True), None)
+    for measure, weak_geometry, weights in product(words_alone, (False, True), ("idf", "density")):
+        measure(query, [part], ScoringOptions(weak_geometry=weak_geometry, inter=True, weights=weights), None)
     _warm_neighbours(query, part.idf)
     two = build([(words, query.geometry)] * 2, words=1)  # as many postings as it takes to have cells
     clustered = Part.of(two, pictures=2, idf=part.idf, bounds=np.array([0, 2]))
     clustered.find(words.word, np.zeros(1, np.int64), "image")
+    replace(part, alive=~part.alive).living(words.word)
     distinct(words.word, words.signature, 0)
     of_picture(lists, 0, 0)
     nothing = np.zeros((1, 1), np.float32)

@@ -76,6 +76,9 @@ class Opinion:
         words = self.asked.words
         nearest = words.rows(np.unique(words.feature, return_index=True)[1])
         query = replace(self.asked, words=nearest).query
+        if query.descriptors is not None:
+            kept = np.ascontiguousarray(query.descriptors[nearest.feature]).view(np.uint8)
+            nearest = replace(nearest, code=kept)
         part = Part.of(build([(nearest, query.geometry)], words=len(self.idf)), pictures=1, idf=self.idf)
         return float(score(query, [part], options=self.options)[0][0])
 

@@ -234,6 +234,8 @@ class Writer:
         self.commit()
         if not self.manifest.pictures:
             raise UsageError(f"{self.folder} has no pictures yet, so there is no context to learn; add some first")
+        if scoring.measure == "knn":
+            raise UsageError("context is learnt from words and signatures; measure 'knn' has no use for it")
         names = stored_names(context_name(scoring, context), len(self._spans))
         found = [learn(self._base, scoring, context, done, vocabulary=v) for v in range(len(names))]
         references = [reference for reference, _ in found]
