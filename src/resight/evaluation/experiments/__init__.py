@@ -10,6 +10,7 @@ from .burst_functions import BURST_FUNCTIONS
 from .clustering_set import CLUSTERING_SET
 from .clusters import CDM_CLUSTERS
 from .contexts import CDM, CDM_ALPHA, CDM_NEIGHBOURS, CDM_VARIANTS
+from .densities import DRE_CODES, DRE_COMBINED, DRE_NEAREST, DRE_WORDS
 from .descriptors import DESCRIPTORS
 from .experiment import READY, Experiment, Learnt, Published, Trial
 from .norm import NORM
@@ -33,6 +34,10 @@ EXPERIMENTS: dict[str, Experiment] = {
         BURST_FUNCTIONS,
         BURST_COMPONENTS,
         BURST_DISTRACTORS,
+        DRE_WORDS,
+        DRE_NEAREST,
+        DRE_CODES,
+        DRE_COMBINED,
     )
 }
 
