@@ -12,7 +12,7 @@ import pytest
 from resight.errors import OptionError, VocabularyError
 from resight.options import AssignOptions, VocabularyOptions
 from resight.vocabulary import Assigner, Vocabulary, train
-from resight.vocabulary.tree import Tree, TreeSearch
+from resight.vocabulary.tree import Relatives, Tree, TreeSearch
 
 from .test_assign import bits_apart, root_sift_like, squared_distances
 
@@ -244,3 +244,47 @@ def test_a_tree_is_one_vocabulary() -> None:
     )
     with pytest.raises(VocabularyError, match="do not fit together"):
         Vocabulary.from_bytes(vocabulary.to_bytes(), name="x")
+
+
+@pytest.mark.parametrize(
+    ("word", "climb", "levels"),
+    [
+        (4, 0, [{4}]),
+        (4, 1, [{4}, {5, 6}]),
+        (4, 2, [{4}, {5, 6}, {3}]),
+        (4, 3, [{4}, {5, 6}, {3}, {0, 1, 2}]),
+        (4, 9, [{4}, {5, 6}, {3}, {0, 1, 2}]),  # nothing is above the root
+        (3, 1, [{3}, {4, 5, 6}]),
+        (2, 1, [{2}, {1}]),
+        (0, 1, [{0}, {1, 2, 3, 4, 5, 6}]),
+    ],
+)
+def test_relatives_by_level(word: int, climb: int, levels: list[set[int]]) -> None:
+    found, level = Relatives(uneven()[1]).of(word, climb)
+    assert len(found) == len(set(found.tolist()))
+    assert sorted(level.tolist()) == level.tolist()
+    assert [set(found[level == up].tolist()) for up in range(len(levels))] == levels
+
+
+def test_a_query_climbs_from_its_word() -> None:
+    """Rows of a feature follow each other, its own word first, with the signature in each word's cell."""
+    made, vocabulary = tree_vocabulary()
+    assert vocabulary.tree
+    assigner, relatives = Assigner(vocabulary), Relatives(vocabulary.tree)
+    single = assigner.assign_query(made[:20], options=AssignOptions(neighbours=1))
+    found = assigner.assign_query(made[:20], options=AssignOptions(neighbours=1, climb=1))
+    assert found.level is not None
+    for feature, word in enumerate(single.word.tolist()):
+        mine = found.rows(found.feature == feature)
+        assert mine.level is not None
+        assert [a.tolist() for a in (mine.word, mine.level)] == [a.tolist() for a in relatives.of(word, 1)]
+        assert mine.signature[0] == single.signature[feature]
+    assert len(assigner.assign_query(made[:0], options=AssignOptions(neighbours=1, climb=1))) == 0
+
+
+def test_what_cannot_climb() -> None:
+    with pytest.raises(OptionError, match="set 'neighbours' to 1, not 10"):
+        AssignOptions(climb=1)
+    flat = replace(tree_vocabulary()[1], tree=None)
+    with pytest.raises(VocabularyError, match=r"vocabulary\.branching=10"):
+        Assigner(flat).assign_query(root_sift_like(3, seed=1), options=AssignOptions(neighbours=1, climb=1))
