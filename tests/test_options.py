@@ -42,8 +42,9 @@ def other_value(kind: type[Options], name: str) -> Any:
         return next(word for word in metadata["among"] if word != default)
     if isinstance(default, str):
         return default + "x"
-    most = metadata["most"]
-    return default / 2 if isinstance(default, float) and default == most else default + 1 if most != 1.0 else 0.25
+    if isinstance(default, float) and metadata["most"] is not None and default + 1 > metadata["most"]:
+        return default / 2 if default else 0.25
+    return default + 1
 
 
 def test_all_stages_are_found() -> None:

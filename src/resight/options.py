@@ -149,13 +149,8 @@ class AssignOptions(Options):
     neighbours: int = option(10, least=1, most=100)
     # Words farther than this many times the nearest word's distance are dropped (BURST-09 §2.3: 1.2).
     ratio: float = option(1.2, least=1.0)
-    # Trees: words that share an ancestor this many levels up with the nearest are considered, too (DRE-12 §2.3).
+    # Trees: words that share an ancestor this many levels up with the nearest (DRE-12 §2.3), whatever the two above.
     climb: int = option(0, least=0, later=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.climb and self.neighbours > 1:
-            raise OptionError(f"option 'climb' starts from one word: set 'neighbours' to 1, not {self.neighbours}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +175,7 @@ class ScoringOptions(Options):
     weak_geometry: bool = option(True)
     # hamming: a query feature weighs its size to this power; larger ones are more reliable (BURST-09 §3).
     size_power: float = option(0.0, least=0.0, most=2.0)
-    # hamming, knn: what a match weighs: by idf; by density ratio (DRE-12); knn: or 1 each.
+    # hamming, knn: matches weigh by idf, and hamming's by distance; by density ratio (DRE-12); or 1 each.
     weights: str = option("idf", among=("idf", "density", "fixed"), later=True)
     # density: the share of a query's features that an object accounts for (DRE-12: λ).
     mixture: float = option(0.06, least=1e-9, most=0.999, later=True)

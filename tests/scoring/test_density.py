@@ -48,6 +48,13 @@ def test_baselines_by_hand() -> None:
     assert scores(query, [part], ScoringOptions(measure="tf-idf")).tolist() == [8.5, 1.5]
 
 
+def test_fixed_weights_of_matches_by_hand() -> None:
+    shown = [picture([0, 0, 1], [0b0, 0b111, 0b0]), picture([1], [2**64 - 1])]
+    part = part_of(shown, 2, np.array([7.0, 9.0]))
+    found = scores(picture([0, 1], [0b1, 0b0]), [part], hamming(weights="fixed"))
+    assert found == pytest.approx([3 / np.sqrt(5), 0])  # over the length of (2, 1)
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("assigned", [1, 3])
 def test_lists_of_words_are_the_sets(seed: int, assigned: int) -> None:

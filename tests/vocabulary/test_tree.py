@@ -272,7 +272,7 @@ def test_a_query_climbs_from_its_word() -> None:
     assert vocabulary.tree
     assigner, relatives = Assigner(vocabulary), Relatives(vocabulary.tree)
     single = assigner.assign_query(made[:20], options=AssignOptions(neighbours=1))
-    found = assigner.assign_query(made[:20], options=AssignOptions(neighbours=1, climb=1))
+    found = assigner.assign_query(made[:20], options=AssignOptions(climb=1))
     assert found.level is not None
     for feature, word in enumerate(single.word.tolist()):
         mine = found.rows(found.feature == feature)
@@ -282,9 +282,7 @@ def test_a_query_climbs_from_its_word() -> None:
     assert len(assigner.assign_query(made[:0], options=AssignOptions(neighbours=1, climb=1))) == 0
 
 
-def test_what_cannot_climb() -> None:
-    with pytest.raises(OptionError, match="set 'neighbours' to 1, not 10"):
-        AssignOptions(climb=1)
+def test_only_trees_are_climbed() -> None:
     flat = replace(tree_vocabulary()[1], tree=None)
     with pytest.raises(VocabularyError, match=r"vocabulary\.branching=10"):
         Assigner(flat).assign_query(root_sift_like(3, seed=1), options=AssignOptions(neighbours=1, climb=1))

@@ -22,7 +22,9 @@ ROOM = 100  # matches per picture that are made room for at first
 
 
 def match_weights(options: ScoringOptions) -> Float32:
-    """exp(−h² / σ²) for h = 0 … 64."""
+    """exp(−h² / σ²) for h = 0 … 64; 1 where all matches weigh alike."""
+    if options.weights == "fixed":
+        return np.ones(65, np.float32)
     return np.exp(-(np.arange(65.0) ** 2) / options.sigma**2).astype(np.float32)
 
 
@@ -54,7 +56,7 @@ def hamming_score(
     votes, pieces = [], []
     for part in parts:
         row, place, lists = part.find(word, cut, *columns)
-        weight = size if by_density else part.idf[word] ** 2 * size
+        weight = part.idf[word] ** 2 * size if options.weights == "idf" else size
         rows = voting.Rows(place, signature[row], weight[row], angle[row], scale[row], odds)
         alive = part.seen(clusters)
         length = part.inverse_length if by_density else np.zeros(0)

@@ -48,11 +48,11 @@ class Assigner:
     def assign_query(self, descriptors: Bytes | Float32, *, options: AssignOptions) -> Words:
         """The nearest ``neighbours`` words, where within ``ratio`` times the nearest one's distance."""
         values = self._values(descriptors)
+        if options.climb:
+            return self._climb(values, self._nearest(values, 1)[1][:, 0, 0], options.climb)
         squared, words = self._nearest(values, options.neighbours)
         distance = np.sqrt(np.maximum(squared, 0))
         near = distance <= options.ratio * distance[:, :, :1]
-        if options.climb:
-            return self._climb(values, words[:, 0, 0], options.climb)
         return self._words(values, np.nonzero(near)[0], words[near])
 
     def _climb(self, values: Float32, words: Int64, climb: int) -> Words:
