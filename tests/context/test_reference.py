@@ -15,7 +15,7 @@ from resight.scoring import Part
 
 from ..scoring.made import Collection, lists_of, picture, random_collection
 
-MEASURES = ("l1", "l2", "cosine", "hamming")
+MEASURES = ("l1", "l2", "cosine", "density", "hamming")
 
 
 def part_of(collection: Collection) -> Part:
@@ -48,7 +48,8 @@ def test_distances_are_those_of_vectors(measure: str) -> None:
     """l1 and l2 against dense vectors; the same in both directions by every measure."""
     collection = random_collection(5, features=60)
     part, n = part_of(collection), len(collection.pictures)
-    near = nearest(part, kept=n, scoring=ScoringOptions(measure=measure, weak_geometry=False, intra="none"))
+    scoring = ScoringOptions(measure=measure, weak_geometry=False, intra="none", mixture=1e-6)  # where log x + 1 is x
+    near = nearest(part, kept=n, scoring=scoring)
     found = np.full((n, n), np.inf)
     for i, (others, apart) in enumerate(zip(near.picture, near.distance, strict=True)):
         found[i, others[others >= 0]] = apart[others >= 0]

@@ -13,16 +13,15 @@ def distances(measure: str, scores: Float32, *, norm: float = 1.0) -> Float32:
     """What lies between a query and each picture.
 
     l1 and l2 scores are 1 − d / 2 and 1 − d² / 2 of the distances of unit vectors (CDM-10 §II). Other measures have no
-    distance of their own; the inverse of their score serves as one, infinite where nothing is in common. ``norm`` is
-    the L2 norm of the query's word counts, by which the Hamming measure does not divide: with it, distances are much
-    the same in both directions. What else belongs to one picture alone, CDM's terms make up for.
+    distance of their own; ``norm`` over their score serves as one, infinite where nothing is in common. With the right
+    norm of the query, distances are much the same in both directions. What else belongs to one picture alone, CDM's
+    terms make up for.
     """
     if measure == "l1":
         found = 2 * np.maximum(1 - scores, 0)
     elif measure == "l2":
         found = np.sqrt(2 * np.maximum(1 - scores, 0))
     else:
-        norm = norm if measure == "hamming" else 1.0
         found = np.divide(norm, scores, where=scores > 0, out=np.full_like(scores, np.inf))
     return found.astype(np.float32)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -53,7 +53,7 @@ def nearest(
     def ask(numbered: tuple[int, Query]) -> None:
         number, query = numbered
         clusters = np.union1d(visit(query.words), own_cluster(number)) if visit else None
-        row = distances_of(query, part, scoring=scoring, clusters=clusters)
+        (row,) = distances_of(query, [part], scoring=scoring, clusters=clusters)
         row = without_copies(row, float(row[number]), scoring.measure)
         chosen = smallest(row, kept)
         chosen = chosen[np.isfinite(row[chosen])]
@@ -69,15 +69,26 @@ def nearest(
     return found
 
 
-def distances_of(query: Query, part: Part, *, scoring: ScoringOptions, clusters: Int64 | None = None) -> Float32:
-    """The distance of a picture, each of whose features has one word, to all pictures of a part.
+def distances_of(
+    query: Query, parts: Sequence[Part], *, scoring: ScoringOptions, clusters: Int64 | None = None
+) -> list[Float32]:
+    """The distance of a picture, each of whose features has one word, to all pictures of each part.
 
     With clusters: to those in these; the others are infinitely far.
     """
-    (scores,) = score(query, [part], options=scoring, clusters=clusters)
-    _, counts = np.unique(query.words.word, return_counts=True)
-    found = distances(scoring.measure, scores, norm=float(np.sqrt((counts**2).sum())))
-    return found if clusters is None else np.where(part.seen(clusters), found, np.float32(np.inf))
+    scores, norm = score(query, parts, options=scoring, clusters=clusters), _norm(query.words, scoring)
+    found = [distances(scoring.measure, s, norm=norm) for s in scores]
+    if clusters is None:
+        return found
+    return [np.where(part.seen(clusters), row, np.float32(np.inf)) for part, row in zip(parts, found, strict=True)]
+
+
+def _norm(words: Words, scoring: ScoringOptions) -> float:
+    """What of the query a measure does not divide by, though it does by the like of the picture."""
+    if scoring.measure == "density" or (scoring.measure == "hamming" and scoring.weights == "density"):
+        return len(words)
+    _, counts = np.unique(words.word, return_counts=True)
+    return float(np.linalg.norm(counts)) if scoring.measure == "hamming" else 1.0
 
 
 def without_copies(row: Float32, own: float, measure: str) -> Float32:

@@ -64,9 +64,9 @@ class Reference:
             build([(picture.words, picture.geometry)], words=len(self.part.idf)), pictures=1, idf=self.part.idf
         )
         clusters = visit(picture.words) if visit else None
-        own = distances_of(picture, alone, scoring=self.scoring)
-        row = distances_of(picture, self.part, scoring=self.scoring, clusters=clusters)
-        row = without_copies(row, float(own[0]), self.scoring.measure).astype(np.float64)
+        # Together, as if it were one of them: density ratios depend on all that there is.
+        theirs, own = distances_of(picture, [self.part, alone], scoring=self.scoring, clusters=clusters)
+        row = without_copies(theirs, float(own[0]), self.scoring.measure).astype(np.float64)
         if self.context.method == "sinkhorn":
             row[np.isinf(row)] = self.terms.far
             total = float((row**2 * delta**2).sum())
