@@ -54,7 +54,7 @@ def nearest(
         number, query = numbered
         clusters = np.union1d(visit(query.words), own_cluster(number)) if visit else None
         (row,) = distances_of(query, [part], scoring=scoring, clusters=clusters)
-        row = without_copies(row, float(row[number]), scoring.measure)
+        row = without_copies(row, float(row[number]), scoring)
         chosen = smallest(row, kept)
         chosen = chosen[np.isfinite(row[chosen])]
         found.picture[number, : len(chosen)], found.distance[number, : len(chosen)] = chosen, row[chosen]
@@ -85,18 +85,26 @@ def distances_of(
 
 def _norm(words: Words, scoring: ScoringOptions) -> float:
     """What of the query a measure does not divide by, though it does by the like of the picture."""
-    if scoring.measure == "density" or (scoring.measure == "hamming" and scoring.weights == "density"):
+    if _by_density(scoring):
         return len(words)
     _, counts = np.unique(words.word, return_counts=True)
     return float(np.linalg.norm(counts)) if scoring.measure == "hamming" else 1.0
 
 
-def without_copies(row: Float32, own: float, measure: str) -> Float32:
+def without_copies(row: Float32, own: float, scoring: ScoringOptions) -> Float32:
     """Distances, infinite to the picture itself and to its exact copies, which are as near as ``own``, it to itself.
 
-    Copies are one point, not a crowd: counted as neighbours they would push each other out of every result.
+    Copies are one point, not a crowd: counted as neighbours they would push each other out of every result. By density
+    ratio pictures with few features may be nearer.
     """
-    return np.where(row <= 1.001 * own + (SAME if measure in ("l1", "l2") else 0), np.inf, row).astype(np.float32)
+    copies = row <= 1.001 * own + (SAME if scoring.measure in ("l1", "l2") else 0)
+    if _by_density(scoring):
+        copies &= row >= 0.999 * own
+    return np.where(copies, np.inf, row).astype(np.float32)
+
+
+def _by_density(scoring: ScoringOptions) -> bool:
+    return scoring.measure == "density" or (scoring.measure == "hamming" and scoring.weights == "density")
 
 
 def smallest(values: Float32, count: int) -> Int32:

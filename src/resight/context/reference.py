@@ -66,7 +66,7 @@ class Reference:
         clusters = visit(picture.words) if visit else None
         # Together, as if it were one of them: density ratios depend on all that there is.
         theirs, own = distances_of(picture, [self.part, alone], scoring=self.scoring, clusters=clusters)
-        row = without_copies(theirs, float(own[0]), self.scoring.measure).astype(np.float64)
+        row = without_copies(theirs, float(own[0]), self.scoring).astype(np.float64)
         if self.context.method == "sinkhorn":
             row[np.isinf(row)] = self.terms.far
             total = float((row**2 * delta**2).sum())
