@@ -182,6 +182,11 @@ class ScoringOptions(Options):
     # knn: how many of the nearest descriptors vote for each feature; 0: √n of the n that have its word (DRE-12 §3.4).
     nearest: int = option(0, least=0, later=True)
 
+    @property
+    def uses_mixture(self) -> bool:
+        """Whether scores are density ratios, so that the mixture matters."""
+        return "density" in (self.measure, self.weights)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ContextOptions(Options):

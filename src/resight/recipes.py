@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -146,7 +148,7 @@ def recipe(name: str) -> Recipe:
 def read(path: Path) -> Recipe:
     """A recipe from a TOML file: ``description``, ``base`` (the recipe to start from) and a table for each stage."""
     try:
-        values: dict[str, Any] = tomllib.loads(path.read_text())
+        values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise OptionError(f"cannot read the recipe {path}: {error}") from None
     base = recipe(str(values.pop("base", DEFAULT)))
@@ -158,3 +160,19 @@ def read(path: Path) -> Recipe:
         known = {f.name: getattr(stages[name], f.name) for f in fields(STAGES[name])}
         stages[name] = from_dict(STAGES[name], {**known, **table})
     return Recipe(description=description, **stages)
+
+
+def write(path: Path, *, base: str, description: str, changed: Mapping[str, Mapping[str, Any]]) -> None:
+    """A TOML file for ``read``; changed: the options of each stage that are not to be the base's. Never half of it."""
+    lines = [f"base = {_plain(base)}", f"description = {_plain(description)}"]
+    for stage, values in changed.items():
+        if values:
+            lines += ["", f"[{stage}]", *(f"{name} = {_plain(value)}" for name, value in values.items())]
+    new = path.with_name(f"{path.name}.new")
+    new.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    new.replace(path)
+
+
+def _plain(value: str | float) -> str:
+    """As JSON, which of text, numbers and truth values is TOML, too, but for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

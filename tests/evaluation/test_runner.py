@@ -14,8 +14,9 @@ from resight.evaluation.runner import Runner, parse_sets
 from resight.features import extract
 from resight.images import from_array
 from resight.index import Index
-from resight.options import FeatureOptions, IndexingOptions, VocabularyOptions
-from resight.recipes import RECIPES, recipe
+from resight.options import FeatureOptions, IndexingOptions, VocabularyOptions, to_dict
+from resight.recipes import RECIPES, STAGES, recipe
+from resight.recipes import write as write_recipe
 from resight.store import read_manifest
 from resight.vocabulary import Vocabulary, train
 
@@ -166,6 +167,22 @@ def test_recipes_from_toml(tmp_path: Path) -> None:
             recipe(str(file))
     with pytest.raises(OptionError, match="cannot read"):
         recipe(str(tmp_path / "missing.toml"))
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_written_recipe_is_read_as_it_was(name: str, tmp_path: Path) -> None:
+    description = 'a "quoted" \\ λ,\n\tlines and \x7f \x00 😀'
+    stages = {stage: to_dict(getattr(RECIPES[name], stage)) for stage in STAGES}
+    write_recipe(tmp_path / "mine.toml", base="union", description=description, changed=stages)
+    assert recipe(str(tmp_path / "mine.toml")) == replace(RECIPES[name], description=description)
+
+
+def test_a_written_recipe_replaces_what_was_there(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("an older one")
+    write_recipe(file, base="density", description="mine", changed={"scoring": {"mixture": 0.0003, "inter": True}})
+    assert file.read_text() == ('base = "density"\ndescription = "mine"\n\n[scoring]\nmixture = 0.0003\ninter = true\n')
+    assert [p.name for p in tmp_path.iterdir()] == ["mine.toml"]
 
 
 def test_datasets_are_given_as_pairs() -> None:

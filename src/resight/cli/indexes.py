@@ -23,6 +23,7 @@ from ..options import (
 )
 from .app import MANIFEST, NAMES_SHOWN, AsJson, Processes, Set, command, default_index
 from .arguments import build, chosen_recipe, parse_settings, split_index, take_in
+from .fitting import FITTED, USUAL, show_fit, wanted_fitting
 from .output import counting, patience, printable, progress, say_json, stoppable
 
 if TYPE_CHECKING:
@@ -297,13 +298,22 @@ def train(
             help="Independent vocabularies, whose rankings a search combines; each costs as much as one. Default: 1.",
         ),
     ] = None,
+    held_out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Other pictures, one folder for each thing that they show: fit a recipe's λ (scoring.mixture) on "
+            "them, and write it as a TOML file beside the vocabulary.",
+        ),
+    ] = None,
+    recipe: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"Whose λ: {', '.join(FITTED)}. Default: {USUAL}.")
+    ] = None,
     processes: Processes = None,
     settings: Set = None,
     as_json: AsJson = False,
 ) -> int:
     """Make a vocabulary from your own pictures, for `resight index --vocabulary`."""
-    from ..analyse import DescriberPlan, Job
-    from ..engine import run
     from ..images import find_pictures
     from ..machine import processors
     from ..vocabulary import sample
@@ -313,45 +323,68 @@ def train(
     take_in(changed, VocabularyOptions, "words", ("--words", words))
     take_in(changed, VocabularyOptions, "vocabularies", ("--vocabularies", vocabularies))
     options, features = build(VocabularyOptions, changed), build(FeatureOptions, changed)
+    images = build(ImageOptions, changed)
     if not out.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {out.absolute().parent} to write {out.name} into; make it first")
-    roots = list(pictures)
-    total = sum(1 for _ in find_pictures(roots))
-    plan = DescriberPlan(features, build(ImageOptions, changed))
-    jobs = (Job(str(path), path) for path in find_pictures(roots))
-    count = min(processes or processors(), max(total, 1))
+    paths = list(find_pictures(pictures))
+    fitting = wanted_fitting(held_out, recipe, vocabulary=options, features=features, learning=paths, out=out)
     skipped: list[str] = []
-
-    def descriptors() -> Iterator[Any]:
-        results = run(plan, jobs, processes=count, on_crash=lambda job: f"{job.path}: the decoder crashed")
-        for result in progress(results, total=total, text="reading"):
-            if isinstance(result, str):
-                skipped.append(result)
-            else:
-                yield result
-
-    wanted = options.vocabularies * options.words
-    rows = sample(descriptors(), size=options.vocabularies * options.sample, seed=options.seed)
-    typer.echo(f"training {wanted} words on {len(rows)} descriptors …", err=True)
-    source = f"{total - len(skipped)} pictures of {', '.join(sorted({root.name for root in roots}))}"
+    found = _descriptors(paths, features, images, processes=processes or processors(), skipped=skipped)
+    rows = sample(found, size=options.vocabularies * options.sample, seed=options.seed)
+    typer.echo(f"training {options.vocabularies * options.words} words on {len(rows)} descriptors …", err=True)
+    read = len(paths) - len(skipped)
+    source = f"{read} pictures of {', '.join(sorted({root.name for root in pictures}))}"
     vocabulary = train_vocabulary(rows, options=options, source=source, features=features)
     vocabulary.save(out)
-    facts = {"vocabulary": str(out), "fingerprint": vocabulary.fingerprint, "words": vocabulary.words,
-             "vocabularies": vocabulary.vocabularies, "descriptors": len(rows),
-             "pictures": total - len(skipped), "skipped": skipped}  # fmt: skip
-    several = f" in {vocabulary.vocabularies} vocabularies" if vocabulary.vocabularies > 1 else ""
+    facts: dict[str, Any] = {
+        "vocabulary": str(out), "fingerprint": vocabulary.fingerprint, "words": vocabulary.words,
+        "vocabularies": vocabulary.vocabularies, "descriptors": len(rows), "pictures": read, "skipped": skipped,
+    }  # fmt: skip
+    _tell_trained(facts, options, as_json=as_json)
+    if fitting:
+        facts["fitted"] = fitting.fit(vocabulary, images=images, processes=processes or processors())
+        skipped = skipped + facts["fitted"]["skipped"]
+        if not as_json:
+            show_fit(facts["fitted"])
     if as_json:
         say_json(facts)
-    else:
+    for reason in skipped[:NAMES_SHOWN]:
+        typer.echo(f"skipped {printable(reason)}", err=True)
+    return 1 if skipped else 0
+
+
+def _descriptors(
+    paths: list[Path], features: FeatureOptions, images: ImageOptions, *, processes: int, skipped: list[str]
+) -> Iterator[Any]:
+    """Those of each picture; why one could not be read is added to ``skipped``."""
+    from ..analyse import DescriberPlan, Job
+    from ..engine import run
+
+    jobs = (Job(str(path), path) for path in paths)
+    results = run(
+        DescriberPlan(features, images),
+        jobs,
+        processes=min(processes, max(len(paths), 1)),
+        on_crash=lambda job: f"{job.path}: the decoder crashed",
+    )
+    for result in progress(results, total=len(paths), text="reading"):
+        if isinstance(result, str):
+            skipped.append(result)
+        else:
+            yield result
+
+
+def _tell_trained(facts: dict[str, Any], options: VocabularyOptions, *, as_json: bool) -> None:
+    """What became of the words that were asked for; with JSON, only what is wrong with them."""
+    words, count, wanted = facts["words"], facts["vocabularies"], options.vocabularies * options.words
+    if not as_json:
+        several = f" in {count} vocabularies" if count > 1 else ""
         typer.echo(
-            f"{printable(str(out))}: {vocabulary.words} words{several} from {len(rows)} descriptors "
-            f"of {total - len(skipped)} pictures"
+            f"{printable(facts['vocabulary'])}: {words} words{several} from {facts['descriptors']} descriptors "
+            f"of {facts['pictures']} pictures"
         )
-    if vocabulary.words < wanted:
+    if words < wanted:
         typer.echo(
             f"not {wanted} words: some nodes of the tree had fewer than {options.branching} descriptors to split",
             err=True,
         )
-    for reason in skipped[:NAMES_SHOWN]:
-        typer.echo(f"skipped {printable(reason)}", err=True)
-    return 1 if skipped else 0

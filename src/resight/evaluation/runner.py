@@ -16,7 +16,7 @@ from ..analyse import make_entry
 from ..context import context_name, name_of
 from ..engine import run
 from ..errors import EngineError, UsageError
-from ..options import AssignOptions, ClusterOptions, FeatureOptions, IndexingOptions, fingerprint, to_dict
+from ..options import AssignOptions, ClusterOptions, FeatureOptions, ImageOptions, IndexingOptions, fingerprint, to_dict
 from ..recipes import Recipe
 from ..search import Question, question, search
 from ..store import Snapshot, Writer, create, open_snapshot, read_manifest, segments_size
@@ -63,6 +63,7 @@ class Runner:
     vocabulary: Vocabulary
     processes: int = 1
     progress: Progress = silent
+    images: ImageOptions = field(default_factory=ImageOptions)
 
     def evaluate(self, dataset: Dataset, recipes: Mapping[str, Recipe]) -> Evaluation:
         """Every recipe on the dataset."""
@@ -107,7 +108,7 @@ class Runner:
         pictures = [Wanted(path) for _, path in dataset.images]
         queries = [Wanted(query.path, query.region) for query in dataset.queries]
         wanted = list(dict.fromkeys([*pictures, *queries]))
-        found = FeatureCache(self.cache / "features", features).extract(wanted, processes=self.processes)
+        found = FeatureCache(self.cache / "features", features, self.images).extract(wanted, processes=self.processes)
         shown = self.progress(found, total=len(wanted), text=f"{dataset.name}: features")
         extracted = dict(zip(wanted, shown, strict=True))
         by_key = {key: extracted[w] for (key, _), w in zip(dataset.images, pictures, strict=True)}
