@@ -213,3 +213,24 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         hits = run_json("search", index, pictures / "3.png")["results"][0]["hits"]
         assert hits[0]["key"] == str(pictures / "3.png")
     run("index", pictures, "--into", tmp_path / "ready.resight", "--set", "indexing.keep=descriptors", code=2)
+
+
+def test_an_index_for_a_recipe(tmp_path: Path) -> None:
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    for seed in range(3):
+        write(pictures / f"{seed}.png", texture(seed))
+    place = str(tmp_path / "i.resight")
+    run("index", str(pictures), "--into", place, "--recipe", "knn")
+    assert run_json("info", place)["kept"] == 8
+    (found,) = run_json("search", place, str(pictures / "1.png"), "--recipe", "knn")["results"]
+    assert found["hits"][0]["key"].endswith("1.png")
+    write(pictures / "3.png", texture(3))
+    run("index", str(pictures), "--into", place)  # goes on as it was made
+    run("index", str(pictures), "--into", place, "--recipe", "knn")
+    assert run_json("info", place)["pictures"] == 4
+    run("index", str(pictures), "--into", place, "--recipe", "knn-exact", code=2)
+    both = str(tmp_path / "both.resight")
+    run("index", str(pictures), "--into", both, "--recipe", "knn", "--set", "features.max_features=50")
+    made = run_json("info", both)["settings"]
+    assert (made["indexing"]["keep"], made["features"]["max_features"]) == ("codes", 50)

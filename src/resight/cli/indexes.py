@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,7 @@ from ..options import (
     StoreOptions,
     VocabularyOptions,
 )
+from ..recipes import recipe as named_recipe
 from .app import MANIFEST, NAMES_SHOWN, AsJson, Processes, Set, command, default_index
 from .arguments import build, chosen_recipe, parse_settings, split_index, take_in
 from .fitting import FITTED, USUAL, show_fit, wanted_fitting
@@ -44,6 +46,10 @@ def index(
     vocabulary: Annotated[
         Path | None, typer.Option(help="A vocabulary made by `resight train`, for a new index.")
     ] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(help="Make a new index such that this recipe can search it; most need no index of their own."),
+    ] = None,
     clusters: Annotated[
         int | None,
         typer.Option(min=0, help="Put the pictures into this many clusters, for `resight search --probe`; 0: none."),
@@ -54,32 +60,22 @@ def index(
 ) -> int:
     """Add pictures to an index. Unchanged pictures are skipped, changed ones updated."""
     from ..images import find_pictures
-    from ..index import Index, file_key
+    from ..index import file_key
     from ..machine import processors
-    from ..vocabulary import Vocabulary
 
     place = into or default_index()
     changed = parse_settings(settings, FeatureOptions, IndexingOptions, ImageOptions, StoreOptions, ClusterOptions)
     clustering = _clustering(changed, clusters)
     if not pictures and clustering is None:
         raise UsageError("give folders or picture files to index, or --clusters to group what an index holds")
-    features = build(FeatureOptions, changed) if changed[FeatureOptions] else None
-    indexing = build(IndexingOptions, changed) if changed[IndexingOptions] else None
-    own = Vocabulary.load(vocabulary) if vocabulary else None
     roots = list(pictures or [])
     for root in roots if relative_to else []:
         file_key(root, relative_to)  # one that lies outside is refused before any work
     total = sum(1 for _ in find_pictures(roots))
     started = time.monotonic()
-    exists = (place / MANIFEST).exists()
-    opened = (
-        Index.open(place, features=features, vocabulary=own, indexing=indexing)
-        if exists
-        else Index.create(place, features=features, vocabulary=own, indexing=indexing)
-    )
     added = updated = unchanged = 0
     skipped: list[tuple[str, str]] = []
-    with opened as target, stoppable() as stop:
+    with _opened(place, changed, recipe, vocabulary) as target, stoppable() as stop:
         target.images, target.store = build(ImageOptions, changed), build(StoreOptions, changed)
         outcomes = target.add_files(
             find_pictures(roots), relative_to=relative_to, processes=min(processes or processors(), max(total, 1))
@@ -110,6 +106,24 @@ def index(
     if pictures and total == 0:
         typer.echo("no pictures found; resight reads JPEG, PNG, WebP, TIFF, BMP and HEIC files", err=True)
     return 1 if skipped or stop.wanted or (pictures and total == 0) else 0
+
+
+def _opened(
+    place: Path, changed: dict[type[Options], dict[str, Any]], recipe: str | None, vocabulary: Path | None
+) -> Index:
+    """The index, made if it is missing. What is asked for must be what an existing one was made with."""
+    from ..index import Index
+    from ..vocabulary import Vocabulary
+
+    base = named_recipe(recipe) if recipe else None
+    features, indexing = (base.features, base.indexing) if base else (None, None)
+    if changed[FeatureOptions]:
+        features = replace(features or FeatureOptions(), **changed[FeatureOptions])
+    if changed[IndexingOptions]:
+        indexing = replace(indexing or IndexingOptions(), **changed[IndexingOptions])
+    own = Vocabulary.load(vocabulary) if vocabulary else None
+    find = Index.open if (place / MANIFEST).exists() else Index.create
+    return find(place, features=features, vocabulary=own, indexing=indexing)
 
 
 def _clustering(changed: dict[type[Options], dict[str, Any]], count: int | None) -> ClusterOptions | None:
