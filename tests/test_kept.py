@@ -14,7 +14,7 @@ from resight import Index
 from resight.errors import OptionError, UsageError, VocabularyError
 from resight.features import extract
 from resight.images import from_array
-from resight.options import ExpandOptions, FeatureOptions, IndexingOptions, VerifyOptions
+from resight.options import ContextOptions, ExpandOptions, FeatureOptions, IndexingOptions, VerifyOptions
 from resight.postings import encode
 from resight.recipes import RECIPES
 from resight.search import Question, stored_question
@@ -115,18 +115,26 @@ def test_rankings_do_not_depend_on_what_is_kept(indexes: dict[str, Path]) -> Non
 @pytest.mark.parametrize("kind", ["average", "union"])
 def test_nearest_descriptors_find_the_wall(indexes: dict[str, Path], keep: str, weights: str, kind: str) -> None:
     """Asked with a picture and with a stored one; verified, and asked again with what was found."""
-    options = replace(RECIPES["knn"].scoring, weights=weights)
-    recipe = replace(RECIPES["knn"], scoring=options, verify=VerifyOptions(), expand=ExpandOptions(kind=kind))
+    base = RECIPES["knn-exact" if keep == "descriptors" else "knn"]
+    scoring = replace(base.scoring, weights=weights)
+    recipe = replace(base, scoring=scoring, verify=VerifyOptions(), expand=ExpandOptions(kind=kind))
     query = np.ascontiguousarray(panorama(1)[:, 60 : SIZE - 10])
     with Index.open(indexes[keep]) as index:
         if keep == "nothing":
-            with pytest.raises(UsageError, match="resight index --recipe knn"):
+            with pytest.raises(UsageError, match=r"as codes, .* keeps nothing; search with another recipe"):
                 index.search(query, recipe=recipe)
-            with pytest.raises(UsageError, match="resight index --recipe knn"):
+            with pytest.raises(UsageError, match=r"as codes, .* keeps nothing; search with another recipe"):
                 index.search(key="wall 0", recipe=recipe)
             return
         assert {hit.key for hit in index.search(query, recipe=recipe).hits[:2]} == {"wall 0", "wall 1"}
         assert index.search(key="wall 0", recipe=recipe).hits[0].key == "wall 1"
+
+
+def test_what_is_kept_must_be_what_the_recipe_compares(indexes: dict[str, Path]) -> None:
+    query = np.ascontiguousarray(panorama(1)[:, 60 : SIZE - 10])
+    for keep, recipe in (("descriptors", "knn"), ("codes", "knn-exact")):
+        with Index.open(indexes[keep]) as index, pytest.raises(UsageError, match=f"keeps {keep}; search with another"):
+            index.search(query, recipe=recipe)
 
 
 def test_the_vocabulary_is_read_only_where_it_is_needed(snapshot: Snapshot, keep: str) -> None:
@@ -213,6 +221,14 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         hits = run_json("search", index, pictures / "3.png")["results"][0]["hits"]
         assert hits[0]["key"] == str(pictures / "3.png")
     run("index", pictures, "--into", tmp_path / "ready.resight", "--set", "indexing.keep=descriptors", code=2)
+
+
+def test_no_context_for_nearest_descriptors(indexes: dict[str, Path]) -> None:
+    recipe = replace(RECIPES["knn"], context=ContextOptions(method="cdm"))
+    with Index.open(indexes["codes"]) as index:
+        for attempt in (index.learn_context, lambda r: index.search(texture(50, size=SIZE), recipe=r)):
+            with pytest.raises(UsageError, match=r"not for measure 'knn'; set context\.method=none"):
+                attempt(recipe)
 
 
 def test_an_index_for_a_recipe(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ import pytest
 from resight import Index
 from resight.errors import UsageError
 from resight.options import ExpandOptions, ScoringOptions
+from resight.postings import build
 from resight.recipes import RECIPES
+from resight.scoring import Part
 from resight.search import Candidate, Opinion, Question, at_one_scale, mean_scores, opinion, stored_question
 from resight.search.expand import mean_of_others
 from resight.store import Row, open_snapshot
@@ -122,8 +124,9 @@ def test_the_mean_is_on_the_scale_of_the_first_that_says_anything() -> None:
         for n, word in ((1, 0), (1, 1), (0, 0))
     ]
     answers = ([4, 0, 2], [1]), ([0, 8, 4], [0]), ([0, 0, 0], [0])
+    part = Part.of(build([], words=2), pictures=0, idf=idf)
     first, second, nothing = (
-        Opinion([np.array(s, np.float32) for s in answer], q, idf, ScoringOptions(measure="cosine"))
+        Opinion([np.array(s, np.float32) for s in answer], q, [part], ScoringOptions(measure="cosine"))
         for q, answer in zip(asked, answers, strict=True)
     )
     assert [o.most for o in (first, second, nothing)] == pytest.approx([8, 16, 0])
@@ -146,6 +149,16 @@ def test_the_most_a_question_can_say_is_what_an_indexed_copy_scores(recipe: str,
         asked = stored_question(snapshot, snapshot.segments[0], row)
         said = opinion(snapshot, asked, RECIPES[recipe])
         assert said.most == pytest.approx(said.scores[0][row.ordinal], rel=1e-5) == max(said.scores[0].tolist())
+
+
+@pytest.mark.parametrize("recipe", ["density", "density-hamming"])
+def test_the_most_by_density_ratio_is_what_one_more_copy_would_score(recipe: str, walls: Index) -> None:
+    """Which is less than the picture scores now, because there would be one more."""
+    with open_snapshot(walls.path) as snapshot:
+        row = snapshot.find("wall 1")
+        assert row
+        said = opinion(snapshot, stored_question(snapshot, snapshot.segments[0], row), RECIPES[recipe])
+        assert 0.6 * said.scores[0][row.ordinal] < said.most < said.scores[0][row.ordinal]
 
 
 # --- expansion

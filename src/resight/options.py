@@ -150,7 +150,7 @@ class AssignOptions(Options):
     # Words farther than this many times the nearest word's distance are dropped (BURST-09 §2.3: 1.2).
     ratio: float = option(1.2, least=1.0)
     # Trees: words that share an ancestor this many levels up with the nearest (DRE-12 §2.3), whatever the two above.
-    climb: int = option(0, least=0, later=True)
+    climb: int = option(0, least=0, most=20, later=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,12 +180,12 @@ class ScoringOptions(Options):
     # density: the share of a query's features that an object accounts for (DRE-12: λ).
     mixture: float = option(0.06, least=1e-9, most=0.999, later=True)
     # knn: how many of the nearest descriptors vote for each feature; 0: √n of the n that have its word (DRE-12 §3.4).
-    nearest: int = option(0, least=0, later=True)
+    nearest: int = option(0, least=0, most=1_000_000, later=True)
 
     @property
     def uses_mixture(self) -> bool:
         """Whether scores are density ratios, so that the mixture matters."""
-        return "density" in (self.measure, self.weights)
+        return self.measure == "density" or (self.measure in ("hamming", "knn") and self.weights == "density")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -101,11 +101,12 @@ def test_terms_of_later_pictures_by_hand() -> None:
         assert found[2] == 1  # it is a copy of the first, and has nothing in common with the others
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("measure", [*MEASURES, "hamming density"])
 def test_exact_copies_are_no_crowd(measure: str) -> None:
     """However many copies of a picture there are, its term, theirs and all others stay what they were."""
     collection = random_collection(9, pictures=40, features=60)
-    scoring, context = ScoringOptions(measure=measure), ContextOptions(method="cdm", kept=0)
+    name, _, weights = measure.partition(" ")
+    scoring, context = ScoringOptions(measure=name, weights=weights or "idf"), ContextOptions(method="cdm", kept=0)
     before = Reference.learn(part_of(collection), scoring=scoring, context=context).terms.delta
     collection.pictures += [collection.pictures[3]] * 15
     after = Reference.learn(part_of(collection), scoring=scoring, context=context)

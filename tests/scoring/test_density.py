@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from resight.options import ScoringOptions
+from resight.postings import cells
 from resight.scoring import Part, Query, score
 from resight.scoring.density import vote_in_order
 
@@ -107,6 +108,26 @@ def test_several_words_of_a_feature_share_their_shells() -> None:
     found = scores(asked, [part_of(shown, 2, np.ones(2))], hamming(weights="density", mixture=LAMBDA))
     near, farther = log(ODDS * 3 / (1 * 1) + 1), log(ODDS * 3 / (2 * 2) + 1) + log(ODDS * 3 / (3 * 2) + 1)
     assert found == pytest.approx([near, farther], rel=1e-6)
+
+
+def test_a_set_is_counted_for_each_word_by_itself() -> None:
+    """Two descriptors of a picture that are equally far in two words of a feature: two votes of one, not one of two."""
+    shown = [picture([0, 1], [0b1, 0b1]), picture([0], [2**64 - 1])]
+    asked = picture([0, 1], [0, 0], feature=[0, 0])
+    found = scores(asked, [part_of(shown, 2, np.ones(2))], hamming(weights="density", mixture=LAMBDA))
+    assert found == pytest.approx([2 * log(ODDS * 3 / (2 * 2) + 1), 0], rel=1e-6)
+
+
+def test_clusters_leave_scores_by_shells_as_they_are() -> None:
+    made = random_collection(3, k=12, pictures=40, assigned=2, removed=0.2)
+    bounds, clusters, options = np.array([0, 3, 11, 19, 28, 40]), np.array([1, 2, 4]), hamming(weights="density")
+    part = made.part
+    places = cells(part.read(None, "image"), bounds)
+    visited = np.isin(np.repeat(np.arange(5), np.diff(bounds)), clusters)
+    whole = scores(made.query, [part], options)
+    for some in (replace(part, bounds=bounds), replace(part, bounds=bounds, cells=lambda words: places)):
+        (found,) = score(made.query, [some], options=options, clusters=clusters)
+        assert found.tolist() == (whole * visited).tolist()
 
 
 def test_the_general_form_is_the_bag_of_words_form_with_one_set() -> None:

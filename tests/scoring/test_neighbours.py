@@ -13,7 +13,7 @@ import pytest
 
 from resight.errors import UsageError
 from resight.options import ScoringOptions
-from resight.scoring import Part, Query, Tables, score
+from resight.scoring import Part, Query, Tables, neighbours, score
 from resight.vocabulary import Vocabulary
 from resight.vocabulary.codes import decode, encode
 
@@ -171,6 +171,29 @@ def test_more_equally_near_than_there_is_room_for(exact: bool) -> None:
     assert found == pytest.approx(some.wanted(options, exact=exact), rel=1e-5)
 
 
+@pytest.mark.parametrize("compared", [1, 1000, 4000])
+def test_a_few_descriptors_at_a_time(compared: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    some, options = made(4, features=90), knn(nearest=6)
+    monkeypatch.setattr(neighbours, "COMPARED", compared)
+    found = scores(some.query, [some.part(exact=True)], options)
+    assert found == pytest.approx(some.wanted(options, exact=True), rel=1e-5)
+
+
+def test_equal_floats_are_equally_far() -> None:
+    """Whatever else is compared with them in one go."""
+    rng = np.random.default_rng(2)
+    same, others = rng.random((1, 37)).astype(np.float32), rng.random((40, 37)).astype(np.float32)
+    shown = [keeping(np.concatenate([same, others[i : i + 2]])) for i in range(39)]
+    found = scores(keeping(rng.random((5, 37)).astype(np.float32)), [part_of(shown, 1, np.ones(1))], knn(nearest=200))
+    assert len(np.unique(found)) > 1
+    alone = [keeping(same) for _ in range(17)]
+    options, asked = knn(nearest=3), keeping(rng.random((5, 37)).astype(np.float32))
+    assert len(np.unique(scores(asked, [part_of(alone, 1, np.ones(1))], options))) == 1
+    whole = scores(asked, [part_of(shown, 1, np.ones(1))], options).tolist()
+    halves = [part_of(shown[:7], 1, np.ones(1)), part_of(shown[7:], 1, np.ones(1))]
+    assert scores(asked, halves, options).tolist() == whole
+
+
 def test_kept_floats() -> None:
     rng = np.random.default_rng(1)
     shown = [keeping(rng.random((5, 3)).astype(np.float32)) for _ in range(4)]
@@ -183,7 +206,7 @@ def test_an_index_that_keeps_no_descriptors_says_so() -> None:
     shown = picture([0, 0])
     bare = replace(shown, words=replace(shown.words, code=None))
     part = part_of([bare], 1, np.ones(1))
-    with pytest.raises(UsageError, match="resight index --recipe knn"):
+    with pytest.raises(UsageError, match="index with --recipe knn"):
         scores(line(1), [part], knn())
-    with pytest.raises(UsageError, match="resight index --recipe knn"):
+    with pytest.raises(UsageError, match="index with --recipe knn"):
         scores(replace(shown, descriptors=None), [part_of([shown], 1, np.ones(1))], knn())

@@ -1,5 +1,6 @@
 """Distances → context terms: one factor per picture that makes all neighbourhoods equally wide (CDM-07, CDM-10)."""
 
+from ..errors import UsageError
 from ..options import ContextOptions, ScoringOptions, fingerprint
 from .distance import contextual, distances
 from .neighbours import Neighbours, Visit, nearest
@@ -12,6 +13,12 @@ VERSION = 1  # raised when the same options come to give other terms
 def context_name(scoring: ScoringOptions, context: ContextOptions) -> str:
     """What terms learnt with these options are known by."""
     return fingerprint(scoring, context, {"version": VERSION})
+
+
+def insist_on_context(scoring: ScoringOptions) -> None:
+    """Raise unless there can be terms for this measure."""
+    if scoring.measure == "knn":
+        raise UsageError("context is learnt from words and signatures, not for measure 'knn'; set context.method=none")
 
 
 def stored_names(name: str, vocabularies: int) -> list[str]:
@@ -42,6 +49,7 @@ __all__ = [
     "context_name",
     "contextual",
     "distances",
+    "insist_on_context",
     "name_of",
     "nearest",
     "stored_names",

@@ -85,7 +85,7 @@ def distances_of(
 
 def _norm(words: Words, scoring: ScoringOptions) -> float:
     """What of the query a measure does not divide by, though it does by the like of the picture."""
-    if _by_density(scoring):
+    if scoring.uses_mixture:
         return len(words)
     _, counts = np.unique(words.word, return_counts=True)
     return float(np.linalg.norm(counts)) if scoring.measure == "hamming" else 1.0
@@ -98,13 +98,9 @@ def without_copies(row: Float32, own: float, scoring: ScoringOptions) -> Float32
     ratio pictures with few features may be nearer.
     """
     copies = row <= 1.001 * own + (SAME if scoring.measure in ("l1", "l2") else 0)
-    if _by_density(scoring):
+    if scoring.uses_mixture:
         copies &= row >= 0.999 * own
     return np.where(copies, np.inf, row).astype(np.float32)
-
-
-def _by_density(scoring: ScoringOptions) -> bool:
-    return scoring.measure == "density" or (scoring.measure == "hamming" and scoring.weights == "density")
 
 
 def smallest(values: Float32, count: int) -> Int32:

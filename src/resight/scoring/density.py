@@ -97,7 +97,7 @@ def vote_in_order(
     distance: Float32,
     picture: UInt32,
     most: Int64,
-    prior: float,
+    scale: float,
     weight: Float64,
     inverse_length: Float64,
     scores: Float64,
@@ -105,7 +105,7 @@ def vote_in_order(
     """Votes of descriptors, by feature and distance: those that are equally far from a feature are one set.
 
     Sets count until most[feature] descriptors are in them. With weights, each descriptor gives its feature's instead.
-    The pictures of a set become sorted.
+    ``scale`` is the prior; the pictures of a set become sorted.
     """
     at, end = 0, len(feature)
     while at < end:
@@ -124,4 +124,4 @@ def vote_in_order(
                     if len(weight):
                         scores[picture[i]] += weight[mine] * count
                     else:
-                        scores[picture[i]] += vote(prior / (at - begin), count, inverse_length[picture[i]])
+                        scores[picture[i]] += vote(scale / (at - begin), count, inverse_length[picture[i]])

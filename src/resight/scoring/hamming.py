@@ -39,8 +39,9 @@ def hamming_score(
 ) -> list[Float32]:
     """Σ over matches of their weights, divided by the L2 norm of the picture's word counts (BURST-09 eq. 1–6).
 
-    With weights by density ratio, a row's sets are those equally many bits away; nothing is divided, because a
-    picture's length is part of the ratio.
+    With weights by density ratio, a feature's sets are those equally many bits away, whichever of its words they have;
+    a picture's descriptors in a set are counted for each word by itself. Nothing is divided, because a picture's length
+    is part of the ratio.
     """
     order = np.argsort(query.words.word, kind="stable")
     word, signature = query.words.word[order], query.words.signature[order]
@@ -49,7 +50,7 @@ def hamming_score(
     size = size_weights(options)[scale]
     # Where a match's weight depends on all that its row matches, in the pictures seen, rows must not be cut up.
     by_density = options.weights == "density"
-    cut = None if options.inter or by_density else clusters
+    cut = None if options.inter else clusters
     odds = _odds(query.words.rows(order), parts, options) if by_density else np.zeros((0, 65))
     rule = voting.Rule(match_weights(options), options.threshold, options.closest_only, voting.INTRA[options.intra])
     columns = ("image", "signature", "geometry") if options.weak_geometry else ("image", "signature")
@@ -57,7 +58,9 @@ def hamming_score(
     for part in parts:
         row, place, lists = part.find(word, cut, *columns)
         weight = part.idf[word] ** 2 * size if options.weights == "idf" else size
-        rows = voting.Rows(place, signature[row], weight[row], angle[row], scale[row], odds)
+        rows = voting.Rows(
+            place, signature[row], weight[row], angle[row], scale[row], odds[row] if by_density else odds
+        )
         alive = part.seen(clusters)
         length = part.inverse_length if by_density else np.zeros(0)
         bins = voting.TURNS + voting.SIZES if options.weak_geometry else 1
@@ -84,10 +87,7 @@ def hamming_score(
 
 
 def _odds(words: Words, parts: Sequence[Part], options: ScoringOptions) -> Float64:
-    """(rows, 65) of density.vote for a match at each distance.
-
-    A feature's set D_h is all that lies h bits from it, whichever of its words it shares.
-    """
+    """(rows, 65) of density.vote for a match at each distance."""
     shells = np.zeros((len(words), 65), np.int64)
     for part in parts:
         lists = part.read(words.word, "image", "signature")

@@ -24,7 +24,7 @@ from ..types import Bytes, Float32, Float64, Int32, Int64, UInt32
 from .density import prior, vote_in_order
 from .part import Part, Query, Tables
 
-BLOCK = 8192  # descriptors that are compared with the query's at a time
+COMPARED = 2**23  # pairs of descriptors at a time
 FEW = 64  # features that are not worth a thread of their own
 
 
@@ -34,7 +34,17 @@ class Asked(NamedTuple):
     values: Float32
     first: Int64
     word: Int32
-    most: Int64
+    most: Int64  # 0 for those without words
+
+    @property
+    def named(self) -> npt.NDArray[np.bool_]:
+        """Which have any words."""
+        return np.diff(self.first) > 0
+
+    @property
+    def nearest(self) -> Int32:
+        """The first word of each that has any."""
+        return self.word[self.first[:-1][self.named]]
 
 
 class Near(NamedTuple):
@@ -78,16 +88,11 @@ def _asked(query: Query, parts: Sequence[Part], options: ScoringOptions) -> Aske
     descriptors, words = query.descriptors, query.words
     lists = [part.read(words.word[:0], "image") for part in parts]
     if descriptors is None or any(len(some.image) and not some.code.shape[1] for some in lists):
-        raise UsageError(
-            "this index does not keep what k-NN voting compares; make one with `resight index --recipe knn`, "
-            "or search with another recipe"
-        )
+        raise UsageError("k-NN voting compares descriptors, which are not kept here; index with --recipe knn")
     first = np.searchsorted(words.feature, np.arange(len(descriptors) + 1))
-    most = np.zeros(len(descriptors), np.int64)
-    named = np.diff(first) > 0
-    nearest = words.word[first[:-1][named]]
-    most[named] = options.nearest or _adaptive(nearest, parts)
-    return Asked(descriptors.astype(np.float32), first, words.word, most)
+    asked = Asked(descriptors.astype(np.float32), first, words.word, np.zeros(len(descriptors), np.int64))
+    asked.most[asked.named] = options.nearest or _adaptive(asked.nearest, parts)
+    return asked
 
 
 def _adaptive(word: Int32, parts: Sequence[Part]) -> Int64:
@@ -102,56 +107,78 @@ def _weights(asked: Asked, idf: Float32, options: ScoringOptions) -> Float64:
         return np.zeros(0)
     weights = np.ones(len(asked.most))
     if options.weights == "idf":
-        named = np.diff(asked.first) > 0
-        weights[named] = idf[asked.word[asked.first[:-1][named]]]
+        weights[asked.named] = idf[asked.nearest]
     return weights
 
 
 def _near(asked: Asked, part: Part) -> Iterator[Near]:
     """The part's living descriptors nearest to each feature, and perhaps more, some at a time; by feature in each."""
-    return _by_descriptors(asked, part) if part.tables is None else _by_codes(asked, part, part.tables())
+    if part.tables is None:
+        yield _by_descriptors(asked, part)
+    else:
+        yield from _by_codes(asked, part, part.tables())
 
 
 def _by_codes(asked: Asked, part: Part, tables: Tables) -> Iterator[Near]:
     lists = part.read(asked.word, "image", "code")
-    listed = Listed(lists.offsets, lists.image, lists.code, part.alive, bool(part.alive.all()))
+    coded = Coded(lists.offsets, lists.image, lists.code, part.alive, bool(part.alive.all()))
     ends = np.concatenate([[0], np.cumsum(np.diff(lists.offsets)[asked.word])])[asked.first]
-    longest = int(np.diff(ends).max(initial=0))  # of what one feature looks at
-    pieces = max(min(len(asked.most) // FEW, 4 * processors()), 1)
+    seen = np.diff(ends)  # by each feature
+    wanted, longest = np.minimum(asked.most, seen), int(seen.max(initial=0))
+    pieces = max(min(len(seen) // FEW, 4 * processors()), 1)
 
     def scan(piece: tuple[int, int]) -> Near:
-        found = _room(int(asked.most[slice(*piece)].sum()))
-        while (count := scan_codes(*piece, asked, tables, listed, _held(longest), found)) > len(found.feature):
+        found = _room(int(1.5 * wanted[slice(*piece)].sum()) + FEW)  # those equally far come on top
+        while (count := scan_codes(*piece, asked, tables, coded, _held(longest), found)) > len(found.feature):
             found = _room(count)
         return found.rows(slice(count))
 
     with ThreadPoolExecutor(processors()) as pool:
-        yield from pool.map(scan, pairwise((np.arange(pieces + 1) * len(asked.most) // pieces).tolist()))
+        yield from pool.map(scan, pairwise((np.arange(pieces + 1) * len(seen) // pieces).tolist()))
 
 
-def _by_descriptors(asked: Asked, part: Part) -> Iterator[Near]:
+def _by_descriptors(asked: Asked, part: Part) -> Near:
     lists = part.read(None, "image", "code")
     mine = slice(lists.offsets[0], lists.offsets[-1])
-    stored = lists.code[mine]
-    if stored.shape[1] != asked.values.shape[1]:
-        stored = stored.view(np.float32)
-    ours = np.einsum("ij,ij->i", asked.values, asked.values)[:, None]
-    limits = np.full(len(asked.most), np.inf, np.float32)
-    for begin in range(0, len(stored), BLOCK):
-        image = lists.image[mine][begin : begin + BLOCK]
-        living = part.alive[image]
-        image, values = image[living], stored[begin : begin + BLOCK][living].astype(np.float32)
-        distances = ours + np.einsum("ij,ij->i", values, values) - 2 * (asked.values @ values.T)
-        found = _room(distances.size)
-        count = keep_nearest(np.maximum(distances, 0), image, asked.most, limits, _held(len(image)), found)
-        yield found.rows(slice(count))
+    image, stored, near = lists.image[mine], lists.code[mine], _room(0)
+    whole = stored.shape[1] == asked.values.shape[1]  # bytes, whose distances are whole numbers however they are added
+    size = max(COMPARED // max(len(asked.most), 1), 1)
+    for begin in range(0, len(stored), size):
+        shown = image[begin : begin + size]
+        living = part.alive[shown]
+        block = stored[begin : begin + size][living]
+        values = block.astype(np.float32) if whole else block.view(np.float32)
+        compared = _products(asked.values, values) if whole else squared_distances(asked.values, values)
+        held, found = _held(len(values) + len(near.feature)), _room(2 * len(near.feature) + len(asked.most))
+        while (count := keep_nearest(compared, shown[living], asked.most, near, held, found)) > len(found.feature):
+            found = _room(count)
+        near = found.rows(slice(count))
+    return near
+
+
+def _products(a: Float32, b: Float32) -> Float32:
+    """Squared distances, all rows to all rows, where they are whole numbers."""
+    squares = np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b)
+    distances: Float32 = squares - 2 * (a @ b.T)
+    return distances
+
+
+@kernel
+def squared_distances(a: Float32, b: Float32) -> Float32:
+    """The same for any numbers, always added in the same order: equal descriptors are equally far."""
+    found = np.zeros((len(a), len(b)), np.float32)
+    for i in range(len(a)):
+        for j in range(len(b)):
+            for d in range(a.shape[1]):
+                found[i, j] += (a[i, d] - b[j, d]) * (a[i, d] - b[j, d])
+    return found
 
 
 def _room(count: int) -> Near:
     return Near(np.empty(count, np.int64), np.empty(count, np.float32), np.empty(count, np.uint32))
 
 
-class Listed(NamedTuple):
+class Coded(NamedTuple):
     """The lists of a part."""
 
     offsets: Int64
@@ -173,7 +200,7 @@ def _held(most: int) -> Held:
 
 
 @kernel
-def scan_codes(begin: int, end: int, asked: Asked, tables: Tables, lists: Listed, held: Held, found: Near) -> int:
+def scan_codes(begin: int, end: int, asked: Asked, tables: Tables, lists: Coded, held: Held, found: Near) -> int:
     """Write the nearest descriptors in the lists of the words of features begin … end, while there is room; count."""
     pieces = len(tables.books)
     table = np.empty(pieces * 256, np.float32)
@@ -214,19 +241,24 @@ def _fill(value: Float32, centroid: Float32, books: Float32, table: Float32) -> 
 
 
 @kernel
-def keep_nearest(distances: Float32, picture: UInt32, most: Int64, limits: Float32, held: Held, found: Near) -> int:
-    """Write which of the descriptors, the columns, are near to each feature, a row; how many.
+def keep_nearest(distances: Float32, picture: UInt32, most: Int64, known: Near, held: Held, found: Near) -> int:
+    """Write which descriptors are near to each feature, while there is room: of those known and of the columns; count.
 
-    Those beyond limits[feature] are not; it becomes the distance of the farthest wanted, if that is less.
+    ``distances`` has a row for each feature.
     """
-    written = 0
+    written, at = 0, 0
     for feature in range(len(most)):
-        count = np.uint64(0)
+        count, farthest = np.uint64(0), np.float32(0)
+        while at < len(known.feature) and known.feature[at] == feature:
+            held.distance[count], held.picture[count] = known.distance[at], known.picture[at]
+            farthest = max(farthest, known.distance[at])
+            count += np.uint64(1)
+            at += 1
+        limit = farthest if count >= np.uint64(most[feature]) else np.float32(np.inf)
         for column in range(len(picture)):
             held.distance[count], held.picture[count] = distances[feature, column], picture[column]
-            count += np.uint64(distances[feature, column] <= limits[feature])
+            count += np.uint64(distances[feature, column] <= limit)
         count, limit = _cut(held, count, most[feature])
-        limits[feature] = min(limits[feature], limit)
         written = _write(feature, held, count, written, found)
     return written
 

@@ -114,12 +114,14 @@ def row_matches(row: int, rows: Rows, lists: Listed, rule: Rule, found: Found) -
 @kernel
 def _weigh_sets(run: np.uint64, end: np.uint64, mine: np.uint64, odds: Float64, lists: Listed, found: Found) -> None:
     """Matches run … end of one row in one picture that are equally far share the vote of their set (DRE-12 eq. 10)."""
+    counts = np.zeros(65, np.int64)
+    for match in range(run, end):
+        counts[popcount(mine ^ lists.signature[found.posting[match]])] += 1
     for match in range(run, end):
         posting = found.posting[match]
-        distance, count = popcount(mine ^ lists.signature[posting]), 0
-        for other in range(run, end):
-            count += popcount(mine ^ lists.signature[found.posting[other]]) == distance
-        found.weight[match] = vote(odds[distance], count, lists.inverse_length[lists.image[posting]]) / count
+        distance = popcount(mine ^ lists.signature[posting])
+        length = lists.inverse_length[lists.image[posting]]
+        found.weight[match] = vote(odds[distance], counts[distance], length) / counts[distance]
 
 
 @kernel

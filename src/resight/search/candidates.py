@@ -67,20 +67,22 @@ class Opinion:
 
     scores: Scores
     asked: Question
-    idf: Float32
+    parts: Sequence[Part]
     options: ScoringOptions
 
     @cached_property
     def most(self) -> float:
         """The most it could say: what a picture with its very features, each with its nearest word, would score."""
-        words = self.asked.words
+        words, idf = self.asked.words, self.parts[0].idf
         nearest = words.rows(np.unique(words.feature, return_index=True)[1])
         query = replace(self.asked, words=nearest).query
         if query.descriptors is not None:
             kept = np.ascontiguousarray(query.descriptors[nearest.feature]).view(np.uint8)
             nearest = replace(nearest, code=kept)
-        part = Part.of(build([(nearest, query.geometry)], words=len(self.idf)), pictures=1, idf=self.idf)
-        return float(score(query, [part], options=self.options)[0][0])
+        alone = Part.of(build([(nearest, query.geometry)], words=len(idf)), pictures=1, idf=idf)
+        # A density ratio depends on all that there is.
+        others = self.parts if self.options.uses_mixture else []
+        return float(score(query, [*others, alone], options=self.options)[-1][0])
 
 
 def opinion(
@@ -91,7 +93,7 @@ def opinion(
     if recipe.context.method != "none":
         terms = snapshot.terms(scoring, recipe.context)[vocabulary]
         scores = [contextual(scoring.measure, s, t) for s, t in zip(scores, terms, strict=True)]
-    return Opinion(scores, mine, parts[0].idf if parts else np.zeros(0, np.float32), scoring)
+    return Opinion(scores, mine, parts, scoring)
 
 
 def opinions_of(

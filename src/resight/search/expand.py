@@ -11,7 +11,7 @@ import numpy as np
 from ..recipes import Recipe
 from ..scoring import distinct
 from ..store import Snapshot
-from ..types import Features, Float64, Int64, Words
+from ..types import Features, Float64, Int32, Int64, Words
 from .candidates import Candidate, Opinion, Scores, agreed, at_one_scale, box, mean_scores, opinions_of, verify_all
 from .question import Question, stored_question
 
@@ -92,9 +92,10 @@ def _union(questions: Sequence[Question], recipe: Recipe) -> Question:
     """One question of several in one frame: features that differ from all before them are added (Hamming expansion)."""
     starts = np.cumsum([0, *(len(q.features) for q in questions)])
     rows = [
-        (q.words.feature + start, q.words.word, q.words.signature) for q, start in zip(questions, starts, strict=False)
+        (q.words.feature + start, q.words.word, q.words.signature, _levels(q.words))
+        for q, start in zip(questions, starts, strict=False)
     ]
-    feature, word, signature = (np.concatenate(column) for column in zip(*rows, strict=True))
+    feature, word, signature, level = (np.concatenate(column) for column in zip(*rows, strict=True))
     new = distinct(word, signature, recipe.scoring.threshold // 2)
     new[: len(questions[0].words)] = True
     first = questions[0].features
@@ -104,7 +105,15 @@ def _union(questions: Sequence[Question], recipe: Recipe) -> Question:
     if len({d.shape[1] for d in descriptors}) > 1:  # those of stored pictures are not kept
         descriptors = [np.zeros((len(xy), 0), np.uint8)]
     features = replace(first, xy=xy, scale=scale, angle=angle, descriptors=np.concatenate(descriptors))
-    return Question(Words(feature[new].astype(np.int32), word[new], signature[new]), features)
+    words = Words(feature.astype(np.int32), word, signature)
+    if any(q.words.level is not None for q in questions):
+        words = replace(words, level=level)
+    return Question(words.rows(new), features)
+
+
+def _levels(words: Words) -> Int32:
+    """Stored features have one word each: their own."""
+    return np.zeros(len(words), np.int32) if words.level is None else words.level
 
 
 def _inverse(transform: Float64) -> Float64:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..errors import UsageError
 from ..recipes import Recipe
 from ..rerank import confidence
 from ..store import Snapshot
@@ -45,6 +46,12 @@ def rank(
     snapshot: Snapshot, questions: Sequence[Question], *, count: int, recipe: Recipe, watch: Stopwatch
 ) -> tuple[list[Candidate], float]:
     """At least ``count`` candidates, if so many share anything with the questions, and the score of the background."""
+    kept, wanted = snapshot.manifest.keep, recipe.indexing.keep
+    if recipe.scoring.measure == "knn" and wanted != kept:
+        raise UsageError(
+            f"this recipe compares descriptors as {wanted}, {snapshot.folder} keeps {kept}; "
+            "search with another recipe, or make an index for this one with `resight index --recipe`"
+        )
     count = max(count, recipe.verify.shortlist)
     with watch.stage("score"):
         clusters = snapshot.visit([q.words for q in questions], recipe.clusters.probe)

@@ -65,7 +65,9 @@ def stored_question(snapshot: Snapshot, segment: Segment, row: Row) -> Question:
 
 def _joined(words: Words, geometry: npt.NDArray[Any], spans: Sequence[range]) -> tuple[Words, npt.NDArray[Any]]:
     """Rows of the same place are one feature, which has a row in each vocabulary: all have equally many, by word."""
-    by_place = np.lexsort([*(geometry[name] for name in geometry.dtype.names or ()), words.word // len(spans[0])])
+    kept = [] if words.code is None else list(words.code.T)  # tells features of one place apart
+    places = [*kept, *(geometry[name] for name in geometry.dtype.names or ())]
+    by_place = np.lexsort([*places, words.word // len(spans[0])])
     rows = by_place.reshape(len(spans), -1)  # of each vocabulary, all in the same order of places
     rows = rows[:, np.argsort(rows[0])].T  # of each feature
     feature = np.repeat(np.arange(len(rows), dtype=np.int32), len(spans))

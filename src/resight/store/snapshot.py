@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..clusters import Clusters
-from ..context import context_name, stored_names
+from ..context import context_name, insist_on_context, stored_names
 from ..errors import IndexDamagedError, UsageError
 from ..options import ContextOptions, ScoringOptions
 from ..scoring import Part, Tables, idf_weights
@@ -122,6 +122,7 @@ class Snapshot:
 
     def terms(self, scoring: ScoringOptions, context: ContextOptions) -> list[list[Float32]]:
         """For each vocabulary the context terms of each segment's pictures."""
+        insist_on_context(scoring)
         names = stored_names(context_name(scoring, context), self.manifest.vocabularies)
         if self.segments and not self.manifest.contexts.keys() >= {*names}:
             raise UsageError(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..clusters import by_cluster
-from ..context import Reference, context_name, name_of, stored_names
+from ..context import Reference, context_name, insist_on_context, name_of, stored_names
 from ..errors import IndexExistsError, StoreError, UsageError
 from ..options import ClusterOptions, ContextOptions, IndexingOptions, ScoringOptions, StoreOptions, from_dict
 from ..postings import count
@@ -231,11 +231,10 @@ class Writer:
 
         With several vocabularies, for each: a picture has a term, and there is a reference set, in each of them.
         """
+        insist_on_context(scoring)
         self.commit()
         if not self.manifest.pictures:
             raise UsageError(f"{self.folder} has no pictures yet, so there is no context to learn; add some first")
-        if scoring.measure == "knn":
-            raise UsageError("context is learnt from words and signatures; measure 'knn' has no use for it")
         names = stored_names(context_name(scoring, context), len(self._spans))
         found = [learn(self._base, scoring, context, done, vocabulary=v) for v in range(len(names))]
         references = [reference for reference, _ in found]

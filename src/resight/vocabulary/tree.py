@@ -112,6 +112,8 @@ class Relatives:
         begin, end = self._begin[node], self._end[node]
         found, level = [np.array([word])], [np.zeros(1, np.int32)]
         for up in range(1, climb + 1):
+            if node == 0:
+                break
             node = int(self._parent[node])
             new = np.concatenate([self._lined_up[self._begin[node] : begin], self._lined_up[end : self._end[node]]])
             begin, end = self._begin[node], self._end[node]
