@@ -72,7 +72,8 @@ def main(cache: Path) -> None:
         print(f"{snapshot.pictures} pictures, {len(lists.image)} codes; a query of {len(descriptors)} descriptors")
         vocabulary = snapshot.vocabulary
         compare(descriptors, snapshot.parts[0], lists, vocabulary)
-    print("\nMB in memory, at most     image    code  other lists   the rest   bytes per feature: image + code    all")
+    print(f"\nMB in memory, at most{'':45} bytes per feature ≤ {BYTES}")
+    print(f"{'':22}    image    code  other lists   the rest          image + code     everything")
     every = np.arange(vocabulary.words, dtype=np.int32)
     show_memory(folder, ask(Assigner(vocabulary), descriptors, RECIPES["knn"].assign))
     show_memory(folder, query_of(Words(every, every, np.zeros(len(every), np.uint64)), vocabulary.centroids))
@@ -220,7 +221,7 @@ def memory(folder: Path, file: Path) -> None:
     print(
         f"{asked / 1e6:5.1f} M codes looked at {image / 1e6:8.2f} {code / 1e6:7.2f} {others / 1e6:12.2f} "
         f"{rest / 1e6:10.2f} "
-        f"{needed:31.3f} {grown / features:6.3f}   target ≤ {BYTES}: {mark(round(needed, 2) <= BYTES)}"
+        f"{needed:22.2f} {mark(round(needed, 2) <= BYTES)} {grown / features:6.2f} {mark(grown <= BYTES * features)}"
     )
 
 
