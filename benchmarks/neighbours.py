@@ -73,7 +73,7 @@ def main(cache: Path) -> None:
         vocabulary = snapshot.vocabulary
         compare(descriptors, snapshot.parts[0], lists, vocabulary)
     print(f"\nMB in memory, at most{'':45} bytes per feature ≤ {BYTES}")
-    print(f"{'':22}    image    code  other lists   the rest          image + code     everything")
+    print(f"{'':23}    image    code  other lists   the rest          image + code     everything")
     every = np.arange(vocabulary.words, dtype=np.int32)
     show_memory(folder, ask(Assigner(vocabulary), descriptors, RECIPES["knn"].assign))
     show_memory(folder, query_of(Words(every, every, np.zeros(len(every), np.uint64)), vocabulary.centroids))
