@@ -41,9 +41,10 @@ def warm() -> None:
 
 
 def _warm_neighbours(query: Query, idf: Float32) -> None:
-    kept = np.zeros((1, 1), np.uint8)
-    lists = build([(replace(query.words, code=kept), query.geometry)], words=1)
-    part = Part.of(lists, pictures=1, idf=idf)
     tables = Tables(np.zeros((1, 1), np.float32), np.zeros((1, 1, 256), np.float32))
-    for some in (part, replace(part, tables=lambda: tables)):
-        MEASURES["knn"](replace(query, descriptors=kept), [some], ScoringOptions(), None)
+    for kind, codes in ((np.uint8, None), (np.float32, None), (np.uint8, lambda: tables)):
+        descriptor = np.zeros((1, 1), kind)
+        words = replace(query.words, code=descriptor.view(np.uint8))
+        part = Part.of(build([(words, query.geometry)], words=1), pictures=1, idf=idf)
+        asked, keeping = replace(query, descriptors=descriptor), replace(part, tables=codes)
+        MEASURES["knn"](asked, [keeping], ScoringOptions(), None)

@@ -166,11 +166,13 @@ def _products(a: Float32, b: Float32) -> Float32:
 @kernel
 def squared_distances(a: Float32, b: Float32) -> Float32:
     """The same for any numbers, always added in the same order: equal descriptors are equally far."""
-    found = np.zeros((len(a), len(b)), np.float32)
+    found, columns = np.zeros((len(a), len(b)), np.float32), b.T.copy()
     for i in range(len(a)):
-        for j in range(len(b)):
-            for d in range(a.shape[1]):
-                found[i, j] += (a[i, d] - b[j, d]) * (a[i, d] - b[j, d])
+        row = found[i]
+        for d in range(len(columns)):
+            mine, theirs = a[i, d], columns[d]
+            for j in range(len(b)):
+                row[j] += (mine - theirs[j]) * (mine - theirs[j])
     return found
 
 
