@@ -187,8 +187,8 @@ def answers(folder: Path) -> Answers | None:
 class Judge:
     """Knows what an index of given entries must answer; works it out once, in a place of its own."""
 
-    def __init__(self, place: Path) -> None:
-        self._place = place
+    def __init__(self, place: Path, *, codes: bool = False) -> None:
+        self._place, self._codes = place, codes  # even an empty index may be one that keeps codes
         self._known: dict[str, Answers] = {}
         self._verdicts: dict[Files, bool] = {}
         self._found: dict[Files, Answers | None] = {}
@@ -197,7 +197,7 @@ class Judge:
         name = repr([(e.key, e.content, e.words.code is None) for e in entries])
         if name not in self._known:
             folder = self._place / f"right-{len(self._known)}"
-            build(folder, sorted(entries, key=lambda e: e.key))
+            build(folder, sorted(entries, key=lambda e: e.key), codes=self._codes)
             found = answers(folder)
             assert found
             assert found[0] == expected(entries)

@@ -88,7 +88,7 @@ class Watcher:
 
 @pytest.mark.parametrize("codes", [False, True], ids=["plain", "codes"])
 def test_what_was_synced_is_enough(codes: bool, tmp_path: Path) -> None:
-    watcher = Watcher(tmp_path, Judge(tmp_path), fates=list(Fate))
+    watcher = Watcher(tmp_path, Judge(tmp_path, codes=codes), fates=list(Fate))
     with closing(VolatileDisk(watcher.root)) as disk:
         disk.watch = lambda operation: watcher.cut_power(disk)
         watcher.play(disk, life(codes=codes))
@@ -152,7 +152,7 @@ def test_without_syncs_of_a_kind_an_index_is_lost(folders: bool, tmp_path: Path)
 
 def test_no_sync_can_be_left_out(tmp_path: Path) -> None:
     """Each sync by itself is needed. The only exception: that of an opening writer, if the last one did not die."""
-    judge, fates = Judge(tmp_path), [Fate.NEWEST_LOST, Fate.REMOVALS_KEPT]
+    judge, fates = Judge(tmp_path, codes=True), [Fate.NEWEST_LOST, Fate.REMOVALS_KEPT]
     openings: list[int] = []
     lived = life(codes=True)[:4]
     watcher = Watcher(tmp_path / "survey", judge, fates=[])
