@@ -27,7 +27,7 @@ benchmark: $(VENV)/.installed
 # The vocabulary that ships with resight, and its codebooks: trained on pictures that no evaluation uses.
 vocabulary: $(VENV)/.installed
 	$(BIN)/resight train $(RESIGHT_DATA)/distractors --out src/resight/vocabulary/ready/vocabulary.npz
-	$(BIN)/python -m resight.vocabulary.make_codebooks $(RESIGHT_DATA)/distractors
+	$(BIN)/python tools/make_codebooks.py $(RESIGHT_DATA)/distractors
 
 # Installed anew only when pyproject.toml has changed.
 $(VENV)/.installed: pyproject.toml

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import runpy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from resight.errors import OptionError, VocabularyError
 from resight.options import AssignOptions, IndexingOptions, VocabularyOptions
 from resight.types import Words
-from resight.vocabulary import Assigner, Vocabulary, codes, make_codebooks, train
+from resight.vocabulary import Assigner, Vocabulary, codes, train
 
 from .test_assign import byte_vocabulary, float_vocabulary, root_sift_like
 from .test_vocabulary import READY
@@ -227,7 +228,8 @@ def test_ready_codebooks_are_made_of_pictures(tmp_path: Path) -> None:
     for seed in range(2):
         grey = np.random.default_rng(seed).integers(0, 256, (60, 60), dtype=np.uint8).repeat(4, 0).repeat(4, 1)
         Image.fromarray(grey).save(tmp_path / f"{seed}.png")
-    make_codebooks.make([tmp_path], tmp_path / "codebooks.npz")
+    tool = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "make_codebooks.py"))
+    tool["make"]([tmp_path], tmp_path / "codebooks.npz")
     with np.load(io.BytesIO((tmp_path / "codebooks.npz").read_bytes()), allow_pickle=False) as arrays:
         assert list(arrays) == ["codebooks"]
         made = replace(Vocabulary.ready(), codebooks=arrays["codebooks"])
