@@ -26,7 +26,20 @@ ORDER = [
         "postings",
         "scoring",
     ),
-    *("context", "clusters", "rerank", "recipes", "store", "search", "warm", "analyse", "engine", "draw", "index"),
+    *(
+        "learning",
+        "context",
+        "clusters",
+        "rerank",
+        "recipes",
+        "store",
+        "search",
+        "warm",
+        "analyse",
+        "engine",
+        "draw",
+        "index",
+    ),
     *("evaluation", "interop", "server", "demo", "cli"),
 ]
 # Library → the modules that may import it.

@@ -273,6 +273,32 @@ class ExpandOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LearnOptions(Options):
+    """Queries with known answers → weights for pairs of word counts (LEARN-14)."""
+
+    stage: ClassVar[str] = "learning"
+
+    # Words are put into 1, 2, … groups by frequency, up to this many; how many is chosen by cross-validation (N_v).
+    groups: int = option(10, least=1, most=50)
+    # Counts j in the query and l in the picture weigh as l and j do.
+    symmetric: bool = option(True)
+    # nearest: relevant pictures against the best irrelevant one (eq. 11); pairs: against every one (eq. 9).
+    objective: str = option("nearest", among=("nearest", "pairs"))
+    # Large weights cost this much (λ), where counts are in units of how much they vary.
+    regularisation: float = option(1.0, least=0.0)
+    # Of sub-gradient descent, at most; it ends sooner if queries that were held out are no longer ranked better.
+    rounds: int = option(200, least=1)
+    # Irrelevant pictures that each query is compared with: those most like it, and a quarter as many others.
+    rivals: int = option(100, least=1)
+    # Queries from which groups and pattern are chosen, drawn at random where there are more; weights come from all.
+    queries: int = option(500, least=2)
+    # Parts into which things are divided for cross-validation.
+    folds: int = option(4, least=2)
+    # Seed of those draws.
+    seed: int = option(1, least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class StoreOptions(Options):
     """How an index is written."""
 

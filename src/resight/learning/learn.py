@@ -1,0 +1,164 @@
+"""Queries with known answers → a similarity; groups and patterns by cross-validation (LEARN-14 §3.3, §4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import UsageError
+from ..options import LearnOptions, ScoringOptions
+from ..postings import GEOMETRY, Lists
+from ..scoring import Part, Query, best, idf_weights, score
+from ..scoring.learnt import Similarity, groups_by_frequency
+from ..types import Bytes, Float64, Int64, Words
+from .descent import OBJECTIVES, descend
+from .pairs import Asked, Pairs, Problem, pair_up, truncation
+from .patterns import coarser, finest
+
+MOST_COUNTS = 5  # larger ones are not told apart, whatever the rule for the truncation says
+MOST_BINS = 9  # of the patterns that are tried, besides the finest
+LEAST_BINS = 3  # with two there is nothing but whether the words are shared
+EVERY = 10  # rounds after which queries that were held out are ranked
+PATIENCE = 5  # such rankings without a better one that end a descent
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A choice of groups and pattern, and how well it ranks queries that were held out."""
+
+    pattern: Bytes
+    weights: Float64  # (groups, bins), the mean of those of all folds
+    map: float
+
+    @property
+    def groups(self) -> int:
+        return len(self.weights)
+
+    @property
+    def bins(self) -> int:
+        return int(self.weights.shape[1])
+
+    def similarity(self, counts: Int64) -> Similarity:
+        """For a collection in which words occur so often."""
+        return Similarity(self.pattern, self.weights.astype(np.float32), groups_by_frequency(counts, self.groups))
+
+
+@dataclass(frozen=True)
+class Examples:
+    """A collection, and queries with known answers."""
+
+    lists: Lists
+    pictures: int
+    counts: Int64  # (K,) how often words occur in the collection that will be searched: this one, or it is part of it
+    asked: Sequence[Asked]
+    rivals: Sequence[Int64]  # irrelevant pictures that each query is compared with
+    fold: Int64  # of each query
+
+    def some(self, count: int, seed: int) -> Examples:
+        """With no more than so many queries, drawn at random."""
+        drawn = np.sort(np.random.default_rng(seed).permutation(len(self.asked))[:count]).tolist()
+        asked, rivals = [self.asked[i] for i in drawn], [self.rivals[i] for i in drawn]
+        return replace(self, asked=asked, rivals=rivals, fold=self.fold[drawn])
+
+    def pairs(self, groups: int, most: int) -> Pairs:
+        group = groups_by_frequency(self.counts, groups)
+        found = pair_up(self.asked, self.lists, pictures=self.pictures, group=group, most=most, candidates=self.rivals)
+        return found.levelled
+
+
+def examples(
+    lists: Lists, asked: Sequence[Asked], things: Sequence[int], *, pictures: int, counts: Int64, options: LearnOptions
+) -> Examples:
+    """With folds, of which queries for the same thing share one, and each query's rivals: most like it, or drawn."""
+    names, number = np.unique(np.asarray(things), return_inverse=True)
+    if len(names) < 2:
+        raise UsageError("one group cannot both be learnt from and be checked with; give at least two")
+    rng = np.random.default_rng(options.seed)
+    fold = (rng.permutation(len(names)) % options.folds)[number]
+    df = np.array(
+        [len(np.unique(lists.image[a:b])) for a, b in zip(lists.offsets[:-1], lists.offsets[1:], strict=True)]
+    )
+    part = Part.of(lists, pictures=pictures, idf=idf_weights(df, pictures))
+    rivals = [_rivals(query, part, options.rivals, rng) for query in asked]
+    if not all(len(irrelevant) for irrelevant in rivals):
+        raise UsageError("there is no picture outside of a group to tell its pictures from; add other pictures")
+    return Examples(lists, pictures, counts, asked, rivals, fold)
+
+
+def _rivals(query: Asked, part: Part, count: int, rng: np.random.Generator) -> Int64:
+    """The irrelevant pictures that are most like the query by weighted cosine, and a quarter as many others."""
+    feature = np.arange(len(query.word), dtype=np.int32)
+    words = Words(feature, query.word, np.zeros(len(feature), np.uint64))
+    (scores,) = score(Query(words, np.zeros(len(feature), GEOMETRY)), [part], options=ScoringOptions(measure="cosine"))
+    irrelevant = np.ones(part.pictures, np.bool_)
+    irrelevant[query.relevant] = irrelevant[query.ignored] = False
+    near = best(scores * irrelevant, count)
+    near = near[np.lexsort((near, -scores[near]))][:count]
+    irrelevant[near] = False
+    others = rng.permutation(np.flatnonzero(irrelevant))[: -(-count // 4)]
+    return np.sort(np.concatenate([near, others]))
+
+
+def learn(
+    given: Examples,
+    options: LearnOptions,
+    *,
+    known: Sequence[Tried] = (),
+    report: Callable[[Tried], None] = lambda tried: None,
+) -> Tried:
+    """The choice that ranks queries best that were held out, its weights from all queries.
+
+    ``report`` hears of each choice; numbers of groups that are among those known already are not tried again.
+    """
+    most = min(truncation(given.lists), MOST_COUNTS)
+    few, tried = given.some(options.queries, options.seed), list(known)
+    for groups in range(1, options.groups + 1):
+        if all(t.groups != groups for t in known):
+            for each in _try(few, few.pairs(groups, most), options):
+                tried.append(each)
+                report(each)
+    chosen = max(tried, key=lambda t: (t.map, -t.groups, -t.bins))
+    return _fit(given.pairs(chosen.groups, most), chosen.pattern, given.fold, options)
+
+
+def _try(given: Examples, pairs: Pairs, options: LearnOptions) -> Iterator[Tried]:
+    """Coarser and coarser patterns."""
+    start = finest(int(np.sqrt(pairs.counts.shape[2])) - 1, symmetric=options.symmetric)
+    for pattern, _ in coarser(
+        pairs, start, objective=OBJECTIVES[options.objective], regularisation=options.regularisation
+    ):
+        if pattern is start or LEAST_BINS <= int(pattern.max()) + 1 <= MOST_BINS:
+            yield _fit(pairs, pattern, given.fold, options)
+
+
+def _fit(pairs: Pairs, pattern: Bytes, fold: Int64, options: LearnOptions) -> Tried:
+    """For each fold the weights from all others, as they were when they ranked it best; then the mean."""
+    problem, weights, maps = pairs.within(pattern), [], []
+    for number in np.unique(fold).tolist():
+        learning, checking = problem.of(np.flatnonzero(fold != number)), problem.of(np.flatnonzero(fold == number))
+        best = _Best(checking)
+        objective = OBJECTIVES[options.objective]
+        descend(learning, objective, regularisation=options.regularisation, rounds=options.rounds, judge=best)
+        weights.append(best.weights)
+        maps.append(best.map)
+    groups = pairs.counts.shape[1]
+    return Tried(pattern, np.mean(weights, axis=0).reshape(groups, -1), float(np.mean(maps)))
+
+
+class _Best:
+    """Keeps the weights that rank some queries best, and says when it has been long since they got better."""
+
+    def __init__(self, checking: Problem) -> None:
+        self._checking, self._since = checking, 0
+        self.map, self.weights = -1.0, np.zeros(0)
+
+    def __call__(self, number: int, value: float, weights: Float64) -> bool:
+        if number % EVERY:
+            return True
+        found = self._checking.map(weights)
+        self._since += 1
+        if found > self.map:
+            self.map, self.weights, self._since = found, weights, 0
+        return self._since < PATIENCE

@@ -1,0 +1,114 @@
+"""From pictures of things to a similarity that ranks others better than a formula does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from resight.errors import UsageError
+from resight.learning import Asked, Examples, Tried, examples, learn
+from resight.options import LearnOptions
+
+from .made import all_asked, lists_of, things
+
+K, EACH = 300, 4
+OPTIONS = LearnOptions(groups=3, rounds=60)
+
+
+def made(seed: int, count: int = 25, options: LearnOptions = OPTIONS) -> Examples:
+    pictures = things(count, each=EACH, k=K, seed=seed)
+    lists, (asked, thing) = lists_of(pictures, K), all_asked(pictures, EACH)
+    return examples(lists, asked, thing, pictures=len(pictures), counts=np.diff(lists.offsets), options=options)
+
+
+def ranked(given: Examples, found: Tried) -> float:
+    most = len(found.pattern) - 1
+    return given.pairs(found.groups, most).within(found.pattern).map(found.weights.ravel())
+
+
+def plain(given: Examples) -> float:
+    """mAP by the number of words in common."""
+    pattern = np.array([[0, 0], [0, 1]], np.uint8)
+    return given.pairs(1, 1).within(pattern).map(np.array([0.0, 1.0]))
+
+
+def test_learnt_weights_rank_other_pictures_better_than_counting() -> None:
+    found, others = learn(made(0), OPTIONS), made(1)
+    assert ranked(others, found) > plain(others) + 0.05
+
+
+def test_learning_is_reproducible() -> None:
+    first, second = learn(made(0), OPTIONS), learn(made(0), OPTIONS)
+    assert (first.pattern == second.pattern).all()
+    assert first.weights.tolist() == second.weights.tolist()
+
+
+def test_known_choices_are_not_tried_again() -> None:
+    heard: list[Tried] = []
+    whole = learn(made(0), OPTIONS, report=heard.append)
+    assert [t.groups for t in heard] == sorted(t.groups for t in heard)
+    known = [t for t in heard if t.groups < 3]
+    again: list[Tried] = []
+    resumed = learn(made(0), OPTIONS, known=known, report=again.append)
+    assert {t.groups for t in again} == {3}
+    assert resumed.weights.tolist() == whole.weights.tolist()
+
+
+def test_the_choice_ranks_held_out_queries_best() -> None:
+    heard: list[Tried] = []
+    found = learn(made(0), OPTIONS, report=heard.append)
+    best = max(heard, key=lambda t: t.map)
+    assert (found.groups, found.bins) == (best.groups, best.bins)
+    assert {t.groups for t in heard} == {1, 2, 3}
+
+
+def test_symmetric_weights() -> None:
+    found = learn(made(0), OPTIONS)
+    assert (found.pattern == found.pattern.T).all()
+    similarity = found.similarity(np.arange(K))
+    assert (similarity.table == similarity.table.transpose(0, 2, 1)).all()
+    free = learn(made(0), replace(OPTIONS, symmetric=False))
+    assert free.weights.shape[1] == int(free.pattern.max()) + 1
+
+
+def test_queries_for_one_thing_share_a_fold() -> None:
+    given = made(0)
+    folds = given.fold.reshape(-1, EACH)
+    assert (folds == folds[:, :1]).all()
+    assert sorted(np.unique(folds[:, 0], return_counts=True)[1].tolist()) == [6, 6, 6, 7]
+
+
+def test_rivals_are_irrelevant_pictures_the_most_alike_and_some_others() -> None:
+    given = made(0, options=replace(OPTIONS, rivals=8))
+    for query, rivals in zip(given.asked, given.rivals, strict=True):
+        assert len(rivals) == 8 + 2
+        assert not {*rivals.tolist()} & {*query.relevant.tolist(), *query.ignored.tolist()}
+    everything = made(0, options=replace(OPTIONS, rivals=1000))
+    assert all(len(rivals) == 25 * EACH - EACH for rivals in everything.rivals)
+
+
+def test_fewer_queries_can_choose() -> None:
+    few = made(0).some(10, seed=1)
+    assert len(few.asked) == len(few.rivals) == len(few.fold) == 10
+    found = learn(made(0), replace(OPTIONS, queries=20))
+    assert ranked(made(1), found) > plain(made(1))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"things": [0] * 8}, "at least two"),
+        ({"outside": False}, "add other pictures"),
+    ],
+)
+def test_what_cannot_be_learnt_from_is_refused(change: dict[str, Any], message: str) -> None:
+    pictures = things(2, each=EACH, k=K)
+    asked, thing = all_asked(pictures, EACH)
+    if not change.get("outside", True):  # all but the relevant pictures are junk
+        asked = [Asked(a.word, a.relevant, np.setdiff1d(np.arange(8), a.relevant)) for a in asked]
+    lists = lists_of(pictures, K)
+    with pytest.raises(UsageError, match=message):
+        examples(lists, asked, change.get("things", thing), pictures=8, counts=np.diff(lists.offsets), options=OPTIONS)
