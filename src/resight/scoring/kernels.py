@@ -174,7 +174,7 @@ def scan_roots(word: Int32, value: Float32, offsets: Int64, list_image: UInt32, 
         posting, stop = np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])
         while posting < stop:
             start, posting = posting, _after_picture(posting, stop, list_image)
-            scores[list_image[start]] += value[row] * np.float32(np.sqrt(np.sqrt(np.float64(posting - start))))
+            scores[list_image[start]] += value[row] * np.sqrt(np.sqrt(np.float32(posting - start)))
 
 
 @kernel
@@ -190,7 +190,8 @@ def scan_overlap(
 ) -> int:
     """What q and each picture d have in common, m = min(q, d) of each word: Σ m over all living pictures.
 
-    ours[image] += q^p − (q − m)^p and theirs[image] += d^p − (d − m)^p for every picture that has the word.
+    ours[image] += q^p − (q − m)^p and theirs[image] += d^p − (d − m)^p, power p 1 or 2, for every picture that has
+    the word.
     """
     total = 0
     for row in range(len(word)):
@@ -201,8 +202,8 @@ def scan_overlap(
             posting = _after_picture(posting, stop, list_image)
             d = np.int64(posting - start)
             m = min(q, d)
-            ours[image] += q**power - (q - m) ** power
-            theirs[image] += d**power - (d - m) ** power
+            ours[image] += m if power == 1 else m * (2 * q - m)
+            theirs[image] += m if power == 1 else m * (2 * d - m)
             total += m * alive[image]
     return total
 
