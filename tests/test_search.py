@@ -11,7 +11,7 @@ import pytest
 
 from resight import Index
 from resight.errors import UsageError
-from resight.options import ExpandOptions, ScoringOptions
+from resight.options import AssignOptions, ExpandOptions, ScoringOptions
 from resight.postings import build
 from resight.recipes import RECIPES
 from resight.scoring import Part
@@ -141,7 +141,9 @@ def test_the_mean_is_on_the_scale_of_the_first_that_says_anything() -> None:
     assert mean(nothing, nothing) == [[0, 0, 0], [0]]
 
 
-@pytest.mark.parametrize("recipe", ["expanded", "hamming", "bow-l1", "bow-l2"])
+@pytest.mark.parametrize(
+    "recipe", ["expanded", "hamming", "bow-l1", "bow-l2", "bow-burst", "bow-negative", "bow-asymmetric"]
+)
 def test_the_most_a_question_can_say_is_what_an_indexed_copy_scores(recipe: str, walls: Index) -> None:
     with open_snapshot(walls.path) as snapshot:
         row = snapshot.find("wall 1")
@@ -176,6 +178,15 @@ def test_expansion_reaches_what_the_query_does_not_show(walls: Index, kind: str)
     assert {hit.key for hit in again.hits[:3]} == {"wall 0", "wall 1", "copy"}
     assert rank["wall 2"] == 3  # before all others
     assert "wall 2" not in {hit.key for hit in once.hits if hit.inliers}
+
+
+@pytest.mark.parametrize("measure", ["burst", "negative", "asymmetric"])
+def test_expansion_with_measures_that_look_at_all_pictures(walls: Index, measure: str) -> None:
+    query = np.ascontiguousarray(panorama(1)[:, 60 : SIZE - 10])
+    recipe = replace(RECIPES["expanded"], scoring=ScoringOptions(measure=measure), assign=AssignOptions(neighbours=1))
+    once = walls.search(query, recipe=replace(recipe, expand=ExpandOptions(results=0))).hits[:4]
+    again = walls.search(query, recipe=recipe).hits[:4]
+    assert {hit.key for hit in again} - {hit.key for hit in once} == {"wall 2"}
 
 
 def test_a_source_does_not_vote_for_itself() -> None:

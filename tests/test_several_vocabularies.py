@@ -28,7 +28,7 @@ from .store.support import SETTINGS, QuickDisk, entry, leftovers, vocabulary
 from .test_index import Pixels, texture
 from .test_search import SIZE, panorama, part
 
-UNVERIFIED = ["bow-l1", "bow-l2", "bow-cosine", "hamming", "burst"]
+UNVERIFIED = ["bow-l1", "bow-l2", "bow-cosine", "bow-burst", "bow-negative", "bow-asymmetric", "hamming", "burst"]
 FEATURES = FeatureOptions(max_features=150)
 EACH = 50  # words
 

@@ -182,6 +182,14 @@ class ScoringOptions(Options):
     # knn: how many of the nearest descriptors vote for each feature; 0: √n of the n that have its word (DRE-12 §3.4).
     nearest: int = option(0, least=0, most=1_000_000, later=True)
 
+    # negative: this many times the mean picture is taken off both sides (LEARN-14 §2: β); 0 is the measure cosine.
+    beta: float = option(0.1, least=0.0, most=10.0, later=True)
+    # asymmetric: differences of counts are raised to this power (LEARN-14 §2: p).
+    power: int = option(1, least=1, most=2, later=True)
+    # asymmetric: what a query has and a picture lacks weighs α · (features of all pictures) / (those in common with
+    # the query) − 1, never less than 0 (LEARN-14 §2: λ, defined for power 1 and used for both).
+    alpha: float = option(0.8, least=0.0, most=1e6, later=True)
+
     @property
     def uses_mixture(self) -> bool:
         """Whether scores are density ratios, so that the mixture matters."""

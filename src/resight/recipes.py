@@ -133,6 +133,11 @@ RECIPES: dict[str, Recipe] = {
     "bow-tf-idf": _bag_of_words("tf-idf", "bag of words, every shared word a vote, weighed by idf"),
     "bow-tf": _bag_of_words("tf", "bag of words, every shared word a vote"),
     "bow-cosine": _bag_of_words("cosine", "bag of words, cosine weighed by idf² (LEARN-14 eq. 1)"),
+    "bow-burst": _bag_of_words("burst", "bag of words, counts tamed within a picture and over all (LEARN-14 eq. 3)"),
+    "bow-negative": _bag_of_words("negative", "as bow-cosine, less the mean picture: what both lack counts (LEARN-14)"),
+    "bow-asymmetric": _bag_of_words(
+        "asymmetric", "bag of words, what the query has weighs more than what only the picture has (LEARN-14 §2)"
+    ),
 }
 
 

@@ -7,15 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resight.context import Reference, Terms, contextual, distances, nearest
+from resight.context import Reference, Terms, contextual, distances, insist_on_context, nearest
 from resight.context.neighbours import smallest
+from resight.errors import UsageError
 from resight.options import ContextOptions, ScoringOptions
 from resight.postings import forward
 from resight.scoring import Part
 
 from ..scoring.made import Collection, lists_of, picture, random_collection
 
-MEASURES = ("l1", "l2", "cosine", "density", "hamming")
+SYMMETRIC = ("l1", "l2", "cosine", "density", "hamming")
+MEASURES = (*SYMMETRIC, "burst")
 
 
 def part_of(collection: Collection) -> Part:
@@ -43,9 +45,9 @@ def test_smallest_are_ordered_by_value_and_then_by_number(values: list[float], c
     assert smallest(np.array(values, np.float32), count).tolist() == right
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("measure", SYMMETRIC)
 def test_distances_are_those_of_vectors(measure: str) -> None:
-    """l1 and l2 against dense vectors; the same in both directions by every measure."""
+    """l1 and l2 against dense vectors; the same in both directions by each of these measures."""
     collection = random_collection(5, features=60)
     part, n = part_of(collection), len(collection.pictures)
     scoring = ScoringOptions(measure=measure, weak_geometry=False, intra="none", mixture=1e-6)  # where log x + 1 is x
@@ -151,3 +153,10 @@ def test_contextual_scores_order_by_distance_times_term() -> None:
     assert contextual("hamming", scores, delta) == pytest.approx([0.9, 3.2, 0, 0.5])
     assert distances("l2", scores) == pytest.approx([np.sqrt(0.2), np.sqrt(0.4), np.sqrt(2), 0], rel=1e-5)
     assert distances("hamming", scores, norm=3)[1:3].tolist() == [pytest.approx(3 / 0.8), np.inf]
+
+
+@pytest.mark.parametrize("measure", ["knn", "negative", "asymmetric"])
+def test_measures_that_have_no_terms_are_refused(measure: str) -> None:
+    with pytest.raises(UsageError, match=rf"^context .*, not for measure '{measure}'; set context\.method=none$"):
+        insist_on_context(ScoringOptions(measure=measure))
+    insist_on_context(ScoringOptions(measure="burst"))

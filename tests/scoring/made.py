@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from resight.options import ScoringOptions
 from resight.postings import GEOMETRY, Lists, build
-from resight.scoring import Part, Query
+from resight.scoring import Part, Query, together
 from resight.types import Words
 
 Array = npt.NDArray[Any]
@@ -99,7 +99,7 @@ class Collection:
 
     def parts(self, cuts: Sequence[int]) -> list[Part]:
         """The pictures between each cut and the next."""
-        return [part_of(self.pictures[a:b], self.k, self.idf, self.alive[a:b]) for a, b in pairwise(cuts)]
+        return together([part_of(self.pictures[a:b], self.k, self.idf, self.alive[a:b]) for a, b in pairwise(cuts)])
 
 
 def random_collection(

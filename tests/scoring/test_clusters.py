@@ -30,7 +30,8 @@ collections = st.builds(
 )
 seeds = st.integers(0, 2**32)
 
-# Every measure, and the Hamming measure with each kind of weight; those of other pictures come further below.
+# Every kind of measure, and the Hamming measure with each kind of weight; those of other pictures come further below.
+OF_ALL = {measure: ScoringOptions(measure=measure) for measure in ("burst", "negative", "asymmetric", "density")}
 SYSTEMS = {
     **{measure: ScoringOptions(measure=measure) for measure in ("l1", "l2", "cosine")},
     **{f"hamming, {intra}": made.hamming(intra=intra) for intra in INTRA},
@@ -146,7 +147,7 @@ def test_lists_in_memory_know_their_clusters() -> None:
 
 
 @pytest.mark.parametrize("with_cells", [False, True], ids=["lists", "cells"])
-@pytest.mark.parametrize("options", SYSTEMS.values(), ids=SYSTEMS)
+@pytest.mark.parametrize("options", [*SYSTEMS.values(), *OF_ALL.values()], ids=[*SYSTEMS, *OF_ALL])
 @settings(max_examples=12, deadline=None)
 @given(collection=collections, seed=seeds)
 @example(collection=random_collection(3, k=8, pictures=14, features=60, removed=0.3), seed=1)
@@ -199,6 +200,22 @@ def test_parts_with_and_without_cells_make_one_collection(options: ScoringOption
     (right,) = score(collection.query, [made.part_of(left.pictures, left.k, collection.idf, left.alive)],
                      options=options)  # fmt: skip
     assert found.tolist() == right.tolist()
+    assert found.any()
+
+
+@pytest.mark.parametrize("options", OF_ALL.values(), ids=OF_ALL)
+def test_what_is_counted_over_all_does_not_depend_on_what_is_visited(options: ScoringOptions) -> None:
+    """In two parts, one with cells and one without."""
+    collection = random_collection(4, pictures=30, removed=0.2)
+    parts = collection.parts([0, 20, 30])
+    clustered = [
+        ordered(parts[0], np.array([0, 12, 15, 20]), with_cells=True),
+        ordered(parts[1], np.array([0, 4, 4, 10]), with_cells=False),
+    ]
+    visited = np.r_[[False] * 12, [True] * 8, [False] * 4, [True] * 6]
+    found = np.concatenate(score(collection.query, clustered, options=options, clusters=np.array([1, 2])))
+    whole = np.concatenate(score(collection.query, parts, options=options))
+    assert found.tolist() == (whole * visited).tolist()
     assert found.any()
 
 

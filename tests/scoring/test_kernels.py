@@ -99,6 +99,37 @@ def test_scan_minimum_equals_its_twin(collection: Collection, seed: int) -> None
 
 
 @few
+@given(collection=collections, seed=st.integers(0, 1000))
+def test_sums_of_roots_equal_their_twin(collection: Collection, seed: int) -> None:
+    lists, alive = lists_of(collection), np.random.default_rng(seed).random(len(collection.pictures)) < 0.7
+    roots = np.zeros(collection.k, np.int64)
+    kernels.sum_roots(lists.offsets, lists.image, alive, roots)
+    assert roots / kernels.ROOT_UNIT == pytest.approx(twins.sum_roots(lists.offsets, lists.image, alive), rel=1e-8)
+
+
+@few
+@given(collection=collections, seed=st.integers(0, 1000))
+def test_scan_roots_equals_its_twin(collection: Collection, seed: int) -> None:
+    lists, word = lists_of(collection), np.unique(collection.query.words.word)
+    value = np.random.default_rng(seed).random(len(word)).astype(np.float32)
+    scores = np.zeros(len(collection.pictures), np.float32)
+    kernels.scan_roots(word, value, lists.offsets, lists.image, scores)
+    assert scores == pytest.approx(twins.scan_roots(word, value, lists.offsets, lists.image, len(scores)), rel=1e-5)
+
+
+@few
+@given(collection=collections, power=st.sampled_from([1, 2]), seed=st.integers(0, 1000))
+def test_scan_overlap_equals_its_twin(collection: Collection, power: int, seed: int) -> None:
+    lists, alive = lists_of(collection), np.random.default_rng(seed).random(len(collection.pictures)) < 0.7
+    word, count = np.unique(collection.query.words.word, return_counts=True)
+    ours, theirs = np.zeros((2, len(alive)), np.int64)
+    arguments = (word, count, power, lists.offsets, lists.image, alive)
+    total = kernels.scan_overlap(*arguments, ours, theirs)
+    expected = twins.scan_overlap(*arguments)
+    assert (ours.tolist(), theirs.tolist(), total) == (expected[0].tolist(), expected[1].tolist(), expected[2])
+
+
+@few
 @given(collection=collections, power=st.sampled_from([1, 2]))
 def test_weighted_norms_equal_their_twin(collection: Collection, power: int) -> None:
     lists, idf = lists_of(collection), collection.idf.astype(np.float32)

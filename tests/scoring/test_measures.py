@@ -19,7 +19,7 @@ from .made import Collection, random_collection
 
 Array = npt.NDArray[Any]
 SEEDS = range(12)
-# Every measure, and the Hamming measure with each kind of weight.
+# Every measure, some with other options, and the Hamming measure with each kind of weight.
 SYSTEMS = {
     **{measure: ScoringOptions(measure=measure) for measure in MEASURES},
     "hamming, plain": made.hamming(),
@@ -30,6 +30,14 @@ SYSTEMS = {
     "hamming, all": made.hamming(intra="log-share", inter=True, weak_geometry=True, size_power=0.5),
     "hamming, density": made.hamming(intra="root-share", weak_geometry=True, weights="density"),
     "knn, density": ScoringOptions(measure="knn", weights="density"),
+    "negative, all of the mean": ScoringOptions(measure="negative", beta=1.0),
+    "asymmetric, squared": ScoringOptions(measure="asymmetric", power=2),
+}
+BY_WORD = {name: options for name, options in SYSTEMS.items() if options.measure != "knn"}
+BY_IDF = {
+    name: options
+    for name, options in SYSTEMS.items()
+    if options.measure not in ("tf", "density", "asymmetric") and options.weights != "density"
 }
 
 
@@ -213,21 +221,6 @@ class TestEdges:
     def test_no_parts(self, options: ScoringOptions) -> None:
         assert score(made.picture([0, 1]), [], options=options) == []
 
-    def test_words_that_nobody_has(self, options: ScoringOptions) -> None:
-        if options.measure == "knn":
-            pytest.skip("looks at descriptors, whatever their words")
-        pictures = [made.picture([0]), made.picture([1])]
-        part = made.part_of(pictures, 4, made.dense_idf(pictures, 4))
-        assert in_part(made.picture([2, 3]), part, options).tolist() == [0, 0]
-
-    def test_words_that_everybody_has_weigh_nothing(self, options: ScoringOptions) -> None:
-        if options.measure in ("tf", "density") or options.weights == "density":
-            pytest.skip("does not weigh words by idf")
-        pictures = [made.picture([0, 0, 1]), made.picture([0, 1, 1])]
-        part = made.part_of(pictures, 2, made.dense_idf(pictures, 2))
-        scores = in_part(made.picture([0, 1]), part, options)
-        assert scores.tolist() == [0, 0]  # and not NaN, though every norm is 0
-
     def test_removed_pictures_score_0(self, options: ScoringOptions) -> None:
         collection = random_collection(2, removed=0.5)
         assert 0 < collection.alive.sum() < len(collection.alive)
@@ -256,9 +249,23 @@ class TestEdges:
             assert np.concatenate(pieces).tobytes() == whole.tobytes()
 
 
+@pytest.mark.parametrize("options", BY_WORD.values(), ids=BY_WORD)
+def test_words_that_nobody_has(options: ScoringOptions) -> None:
+    pictures = [made.picture([0]), made.picture([1])]
+    part = made.part_of(pictures, 4, made.dense_idf(pictures, 4))
+    assert in_part(made.picture([2, 3]), part, options).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("options", BY_IDF.values(), ids=BY_IDF)
+def test_words_that_everybody_has_weigh_nothing(options: ScoringOptions) -> None:
+    pictures = [made.picture([0, 0, 1]), made.picture([0, 1, 1])]
+    part = made.part_of(pictures, 2, made.dense_idf(pictures, 2))
+    scores = in_part(made.picture([0, 1]), part, options)
+    assert scores.tolist() == [0, 0]  # and not NaN, though every norm is 0
+
+
 def test_unknown_measure_lists_the_known_ones() -> None:
     collection = random_collection(0)
-    with pytest.raises(
-        OptionError, match="unknown measure 'chi2'; known: cosine, density, hamming, knn, l1, l2, tf, tf-idf"
-    ):
+    known = "asymmetric, burst, cosine, density, hamming, knn, l1, l2, negative, tf, tf-idf"
+    with pytest.raises(OptionError, match=f"unknown measure 'chi2'; known: {known}"):
         scores_of(collection, "chi2")

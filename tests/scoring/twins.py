@@ -101,6 +101,26 @@ def scan_minimum(
     return result
 
 
+def sum_roots(offsets: Array, list_image: Array, alive: Array) -> Array:
+    result: Array = np.sqrt(counts(offsets, list_image, len(alive)))[:, alive].sum(axis=1)
+    return result
+
+
+def scan_roots(word: Array, value: Array, offsets: Array, list_image: Array, pictures: int) -> Array:
+    result: Array = value.astype(float) @ counts(offsets, list_image, pictures)[word] ** 0.25
+    return result
+
+
+def scan_overlap(
+    word: Array, count: Array, power: int, offsets: Array, list_image: Array, alive: Array
+) -> tuple[Array, Array, int]:
+    """(ours, theirs, total)"""
+    q, d = count[:, None], counts(offsets, list_image, len(alive))[word]
+    more, less = np.maximum(q - d, 0), np.maximum(d - q, 0)
+    total = int(np.minimum(q, d)[:, alive].sum())
+    return (q**power - more**power).sum(axis=0), (d**power - less**power).sum(axis=0), total
+
+
 def weighted_norms(offsets: Array, list_image: Array, idf: Array, power: int, pictures: int) -> Array:
     weighted = counts(offsets, list_image, pictures) * idf.astype(float)[:, None]
     result: Array = (weighted**power).sum(axis=0)

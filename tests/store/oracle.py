@@ -26,6 +26,9 @@ def scores(
         return _hamming(entries, query, measure, visited)
     counts = {key: Counter(e.words.word.tolist()) for key, e in entries.items()}
     wanted = Counter(query.word.tolist())
+    if measure in ("burst", "negative", "asymmetric"):
+        shared = {key: count for key, count in counts.items() if key in visited and wanted.keys() & count.keys()}
+        return {key: _against_all(wanted, count, list(counts.values()), measure) for key, count in shared.items()}
     idf = _idf(entries)
     found = {}
     for key, count in counts.items():
@@ -42,9 +45,30 @@ def scores(
     return found
 
 
+def _against_all(q: Counter[int], d: Counter[int], every: list[Counter[int]], measure: str) -> float:
+    """The measures of LEARN-14 §2 that look at all pictures, with their usual options."""
+    options = RECIPES_ASKED[measure].scoring
+    weight = [idf * idf for idf in _idf_of(every)]
+    if measure == "burst":
+        roots = [sum(math.sqrt(other[w]) for other in every) for w in range(WORDS)]
+        return sum(weight[w] * q[w] * math.sqrt(math.sqrt(d[w]) / roots[w]) for w in q if d[w])
+    if measure == "negative":
+        away = [options.beta * sum(other[w] for other in every) / len(every) for w in range(WORDS)]
+        ours, theirs = ({w: counts[w] - away[w] for w in range(WORDS)} for counts in (q, d))
+        product = sum(weight[w] * ours[w] * theirs[w] for w in range(WORDS))
+        return (1 + product / (_length(ours) * _length(theirs))) / 2
+    common = sum(min(q[w], other[w]) for other in every for w in q)
+    factor = max(options.alpha * sum(other.total() for other in every) / common - 1, 0)
+    return 1 / (1 + (d - q).total() + factor * (q - d).total())
+
+
 def _idf(entries: Mapping[str, Entry]) -> list[float]:
-    df = Counter(word for entry in entries.values() for word in set(entry.words.word.tolist()))
-    return [math.log((len(entries) + 1) / max(df[word], 1)) for word in range(WORDS)]
+    return _idf_of([Counter(entry.words.word.tolist()) for entry in entries.values()])
+
+
+def _idf_of(every: list[Counter[int]]) -> list[float]:
+    df = Counter(word for counts in every for word in counts)
+    return [math.log((len(every) + 1) / max(df[word], 1)) for word in range(WORDS)]
 
 
 def _weigh(counts: Mapping[int, int], idf: list[float]) -> dict[int, float]:

@@ -8,6 +8,12 @@ from .reference import Reference
 from .terms import METHODS, Terms
 
 VERSION = 1  # raised when the same options come to give other terms
+# Measures without context terms, and why.
+UNFIT = {
+    "knn": "context is learnt from words and signatures",
+    "negative": "context needs scores that fall to 0 as pictures have less in common",
+    "asymmetric": "context needs distances that are much the same in both directions",
+}
 
 
 def context_name(scoring: ScoringOptions, context: ContextOptions) -> str:
@@ -17,8 +23,8 @@ def context_name(scoring: ScoringOptions, context: ContextOptions) -> str:
 
 def insist_on_context(scoring: ScoringOptions) -> None:
     """Raise unless there can be terms for this measure."""
-    if scoring.measure == "knn":
-        raise UsageError("context is learnt from words and signatures, not for measure 'knn'; set context.method=none")
+    if reason := UNFIT.get(scoring.measure):
+        raise UsageError(f"{reason}, not for measure {scoring.measure!r}; set context.method=none")
 
 
 def stored_names(name: str, vocabularies: int) -> list[str]:

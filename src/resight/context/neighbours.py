@@ -95,10 +95,10 @@ def without_copies(row: Float32, own: float, scoring: ScoringOptions) -> Float32
     """Distances, infinite to the picture itself and to its exact copies, which are as near as ``own``, it to itself.
 
     Copies are one point, not a crowd: counted as neighbours they would push each other out of every result. By density
-    ratio pictures with few features may be nearer.
+    ratio pictures with few features may be nearer, by burst those with many.
     """
     copies = row <= 1.001 * own + (SAME if scoring.measure in ("l1", "l2") else 0)
-    if scoring.uses_mixture:
+    if scoring.uses_mixture or scoring.measure == "burst":
         copies &= row >= 0.999 * own
     return np.where(copies, np.inf, row).astype(np.float32)
 

@@ -60,9 +60,8 @@ class Reference:
         radius, delta = self.terms.radius, self.terms.delta
         if not radius:
             return 1.0
-        alone = Part.of(
-            build([(picture.words, picture.geometry)], words=len(self.part.idf)), pictures=1, idf=self.part.idf
-        )
+        lists = build([(picture.words, picture.geometry)], words=len(self.part.idf))
+        alone = Part.of(lists, pictures=1, idf=self.part.idf, among=self.part.whole)
         clusters = visit(picture.words) if visit else None
         # Together, as if it were one of them: density ratios depend on all that there is.
         theirs, own = distances_of(picture, [self.part, alone], scoring=self.scoring, clusters=clusters)

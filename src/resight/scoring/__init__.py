@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from ..errors import OptionError
 from ..options import ScoringOptions
 from ..types import Float32, Int64, Words
+from .collection import asymmetric, burst, negative
 from .density import density
 from .hamming import distinct, hamming_score, matches
 from .histogram import cosine, idf_weights, l1, l2, votes, weighted_votes
 from .neighbours import nearest_vote
-from .part import Part, Query, Tables
+from .part import Part, Query, Tables, together
 from .top import best
 
 Measure = Callable[[Query, Sequence[Part], ScoringOptions, Int64 | None], list[Float32]]
@@ -26,6 +27,9 @@ MEASURES: dict[str, Measure] = {
     "l1": _each(l1),
     "l2": _each(l2),
     "cosine": _each(cosine),
+    "burst": _each(burst),
+    "negative": negative,
+    "asymmetric": asymmetric,
     "tf": _each(votes),
     "tf-idf": _each(weighted_votes),
     "density": density,
@@ -46,4 +50,4 @@ def score(
     return [s * (part.alive if part.cells else part.seen(clusters)) for s, part in zip(scored, parts, strict=True)]
 
 
-__all__ = ["MEASURES", "Part", "Query", "Tables", "best", "distinct", "idf_weights", "matches", "score"]
+__all__ = ["MEASURES", "Part", "Query", "Tables", "best", "distinct", "idf_weights", "matches", "score", "together"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
-from ..types import Float32, Int32, Int64, Words
+from ..types import Float32, Float64, Int32, Int64, Words
 from . import kernels
 from .part import Part
+
+AnyFloat = TypeVar("AnyFloat", Float32, Float64)
 
 
 def idf_weights(df: npt.NDArray[np.int64], pictures: int) -> Float32:
@@ -30,25 +34,25 @@ def l2(query: Words, part: Part, clusters: Int64 | None) -> Float32:
     """Σ q_i d_i of the unit-L2 tf-idf vectors = 1 − ‖q − d‖₂² / 2."""
     word, value = _weighted(query, part)
     value *= part.idf[word] / max(float(np.linalg.norm(value)), 1e-30)
-    return _product(word, value, part, part.inverse_weighted_l2, clusters)
+    return product(word, value, part, clusters) * part.inverse_weighted_l2
 
 
 def cosine(query: Words, part: Part, clusters: Int64 | None) -> Float32:
     """Σ idf_i² q_i d_i / (‖q‖ ‖d‖) with plain counts and their L2 norms (LEARN-14 eq. 1)."""
     word, counts = np.unique(query.word, return_counts=True)
     value = (counts / max(float(np.linalg.norm(counts)), 1e-30) * part.idf[word] ** 2).astype(np.float32)
-    return _product(word, value, part, part.inverse_norm, clusters)
+    return product(word, value, part, clusters) * part.inverse_norm
 
 
 def votes(query: Words, part: Part, clusters: Int64 | None) -> Float32:
     """Σ q_i d_i of plain counts: every feature of the picture that has the word of one of the query's is a vote."""
     word, counts = np.unique(query.word, return_counts=True)
-    return _product(word, counts.astype(np.float32), part, None, clusters)
+    return product(word, counts.astype(np.float32), part, clusters)
 
 
 def weighted_votes(query: Words, part: Part, clusters: Int64 | None) -> Float32:
     """Σ idf_i q_i d_i of plain counts: the same, each vote weighed by its word's idf."""
-    return _product(*_weighted(query, part), part, None, clusters)
+    return product(*_weighted(query, part), part, clusters)
 
 
 def _weighted(query: Words, part: Part) -> tuple[Int32, Float32]:
@@ -57,8 +61,9 @@ def _weighted(query: Words, part: Part) -> tuple[Int32, Float32]:
     return word, counts.astype(np.float32) * part.idf[word]
 
 
-def _product(word: Int32, value: Float32, part: Part, inverse_norm: Float32 | None, clusters: Int64 | None) -> Float32:
-    scores = np.zeros(part.pictures, np.float32)
+def product(word: Int32, value: AnyFloat, part: Part, clusters: Int64 | None) -> AnyFloat:
+    """Σ value_i d_i of plain counts, as precise as the values."""
+    scores = np.zeros(part.pictures, value.dtype)
     row, place, lists = part.find(word, clusters, "image")
     kernels.scan_product(place, value[row], lists.offsets, lists.image, scores)
-    return scores if inverse_norm is None else scores * inverse_norm
+    return scores

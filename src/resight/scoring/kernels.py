@@ -28,6 +28,9 @@ def _popcount(typing_context: Any, value: Any) -> Any:
 
 popcount: Any = intrinsic(_popcount)
 
+# Roots are added up as integers, so that their sum does not depend on how pictures are spread over parts.
+ROOT_UNIT = 2.0**30
+
 
 @kernel
 def collect_hamming(
@@ -109,7 +112,33 @@ def count_living(word: Int32, offsets: Int64, list_image: UInt32, alive: npt.NDA
 
 
 @kernel
-def scan_product(word: Int32, value: Float32, offsets: Int64, list_image: UInt32, scores: Float32) -> None:
+def _after_picture(posting: np.uint64, stop: np.uint64, list_image: UInt32) -> np.uint64:
+    """Where, before ``stop``, the postings of this one's picture end."""
+    image = list_image[posting]
+    while posting < stop and list_image[posting] == image:
+        posting += np.uint64(1)
+    return posting
+
+
+@kernel
+def sum_roots(offsets: Int64, list_image: UInt32, alive: npt.NDArray[np.bool_], roots: Int64) -> None:
+    """roots[word] += Σ √tf over living pictures, in units of 1 / ROOT_UNIT."""
+    for word in range(len(offsets) - 1):
+        posting, stop = np.uint64(offsets[word]), np.uint64(offsets[word + 1])
+        while posting < stop:
+            start, posting = posting, _after_picture(posting, stop, list_image)
+            if alive[list_image[start]]:
+                roots[word] += np.int64(np.sqrt(np.float64(posting - start)) * ROOT_UNIT)
+
+
+@kernel
+def scan_product(
+    word: Int32,
+    value: Float32 | Float64,
+    offsets: Int64,
+    list_image: UInt32,
+    scores: Float32 | Float64,
+) -> None:
     """scores[image] += value for every posting: Σ value · tf without looking at counts."""
     for row in range(len(word)):
         add = value[row]
@@ -133,10 +162,50 @@ def scan_minimum(
         posting, stop = np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])
         while posting < stop:
             image, start = list_image[posting], posting
-            while posting < stop and list_image[posting] == image:
-                posting += np.uint64(1)
+            posting = _after_picture(posting, stop, list_image)
             theirs = np.float32(posting - start) * weight * inverse_norm[image]
             scores[image] += min(mine, theirs)
+
+
+@kernel
+def scan_roots(word: Int32, value: Float32, offsets: Int64, list_image: UInt32, scores: Float32) -> None:
+    """scores[image] += value · tf^(1/4) for every picture that has the word."""
+    for row in range(len(word)):
+        posting, stop = np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])
+        while posting < stop:
+            start, posting = posting, _after_picture(posting, stop, list_image)
+            scores[list_image[start]] += value[row] * np.sqrt(np.sqrt(np.float32(posting - start)))
+
+
+@kernel
+def scan_overlap(
+    word: Int32,
+    count: Int64,
+    power: int,
+    offsets: Int64,
+    list_image: UInt32,
+    alive: npt.NDArray[np.bool_],
+    ours: Int64,
+    theirs: Int64,
+) -> int:
+    """What q and each picture d have in common, m = min(q, d) of each word: Σ m over all living pictures.
+
+    ours[image] += q^p − (q − m)^p and theirs[image] += d^p − (d − m)^p, power p 1 or 2, for every picture that has
+    the word.
+    """
+    total = 0
+    for row in range(len(word)):
+        q = count[row]
+        posting, stop = np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])
+        while posting < stop:
+            image, start = list_image[posting], posting
+            posting = _after_picture(posting, stop, list_image)
+            d = np.int64(posting - start)
+            m = min(q, d)
+            ours[image] += m if power == 1 else m * (2 * q - m)
+            theirs[image] += m if power == 1 else m * (2 * d - m)
+            total += m * alive[image]
+    return total
 
 
 @kernel
@@ -146,7 +215,6 @@ def weighted_norms(offsets: Int64, list_image: UInt32, idf: Float32, power: int,
         posting, stop = np.uint64(offsets[word]), np.uint64(offsets[word + 1])
         while posting < stop:
             image, start = list_image[posting], posting
-            while posting < stop and list_image[posting] == image:
-                posting += np.uint64(1)
+            posting = _after_picture(posting, stop, list_image)
             value = np.float64(posting - start) * idf[word]
             norms[image] += value if power == 1 else value * value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -59,15 +59,18 @@ class Part:
     bounds: Int64 | None = None  # (clusters + 1,) pictures bounds[c] … bounds[c + 1] are those of cluster c
     cells: ReadCells | None = None  # only where lists are long enough to be worth it
     tables: Callable[[], Tables] | None = None  # where the lists hold codes; else they may hold descriptors
+    among: Whole | None = None  # the collection; None: this part is all of it
 
     @classmethod
-    def of(cls, lists: Lists, *, pictures: int, idf: Float32, bounds: Int64 | None = None) -> Part:
+    def of(
+        cls, lists: Lists, *, pictures: int, idf: Float32, bounds: Int64 | None = None, among: Whole | None = None
+    ) -> Part:
         """Lists in memory, of pictures that are all alive, and in the order of clusters if their bounds are given."""
         alive = np.ones(pictures, np.bool_)
         _, _, _, squared = count(lists, alive)
         places = cells(lists, bounds) if bounds is not None and worth_cells(lists, bounds) else None
         read = None if places is None else lambda words: places
-        return cls(lambda words, *columns: lists, squared, alive, idf, bounds, read)
+        return cls(lambda words, *columns: lists, squared, alive, idf, bounds, read, among=among)
 
     def within(self, span: range) -> Part:
         """The same pictures as if these words were all there are: counted from 0 on, with norms of their own."""
@@ -129,6 +132,24 @@ class Part:
         return counts
 
     @cached_property
+    def whole(self) -> Whole:
+        """The collection that this is a part of."""
+        return self.among or Whole([self])
+
+    @cached_property
+    def mean_products(self) -> tuple[Float64, Float64]:
+        """Σ m_i d_i and Σ idf_i² m_i d_i of each picture d; m is the mean picture of the collection."""
+        lists, word = self.read(None, "image"), np.arange(len(self.idf), dtype=np.int32)
+        plain, weighted = np.zeros(self.pictures), np.zeros(self.pictures)
+        kernels.scan_product(word, self.whole.mean, lists.offsets, lists.image, plain)
+        kernels.scan_product(word, self.squared_idf * self.whole.mean, lists.offsets, lists.image, weighted)
+        return plain, weighted
+
+    @cached_property
+    def squared_idf(self) -> Float64:
+        return self.idf.astype(np.float64) ** 2
+
+    @cached_property
     def length(self) -> Int64:
         """How many features each picture has; one that has several words counts as often."""
         return count(self.read(None, "image"), np.ones(self.pictures, np.bool_))[2]
@@ -161,6 +182,41 @@ class Part:
         lists, norms = self.read(None, "image"), np.zeros(self.pictures, np.float64)
         kernels.weighted_norms(lists.offsets, lists.image, self.idf, power, norms)
         return norms
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A collection: the living pictures of all its parts, counted when it is first asked for."""
+
+    parts: Sequence[Part]
+
+    @cached_property
+    def mean(self) -> Float64:
+        """(K,) how often a picture has each word, in the mean."""
+        word = np.arange(len(self.parts[0].idf), dtype=np.int32)
+        total = sum((part.living(word) for part in self.parts), start=np.zeros(len(word), np.int64))
+        return total / max(sum(int(part.alive.sum()) for part in self.parts), 1)
+
+    @cached_property
+    def mean_squares(self) -> tuple[float, float]:
+        """Σ m_i² and Σ idf_i² m_i² of the mean picture m."""
+        squares = self.mean**2
+        return float(squares.sum()), float((self.parts[0].squared_idf * squares).sum())
+
+    @cached_property
+    def roots(self) -> Float64:
+        """(K,) Σ √tf of each word; 1 if no picture has it."""
+        total = np.zeros(len(self.parts[0].idf), np.int64)
+        for part in self.parts:
+            lists = part.read(None, "image")
+            kernels.sum_roots(lists.offsets, lists.image, part.alive, total)
+        return np.maximum(total / kernels.ROOT_UNIT, 1)
+
+
+def together(parts: Sequence[Part]) -> list[Part]:
+    """The same, as parts of one collection."""
+    whole = Whole(parts)
+    return [replace(part, among=whole) for part in parts]
 
 
 def _inverse(norms: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Float32:

@@ -73,13 +73,13 @@ class Opinion:
     @cached_property
     def most(self) -> float:
         """The most it could say: what a picture with its very features, each with its nearest word, would score."""
-        words, idf = self.asked.words, self.parts[0].idf
+        words, idf, whole = self.asked.words, self.parts[0].idf, self.parts[0].whole
         nearest = words.rows(np.unique(words.feature, return_index=True)[1])
         query = replace(self.asked, words=nearest).query
         if query.descriptors is not None:
             kept = np.ascontiguousarray(query.descriptors[nearest.feature]).view(np.uint8)
             nearest = replace(nearest, code=kept)
-        alone = Part.of(build([(nearest, query.geometry)], words=len(idf)), pictures=1, idf=idf)
+        alone = Part.of(build([(nearest, query.geometry)], words=len(idf)), pictures=1, idf=idf, among=whole)
         # A density ratio depends on all that there is.
         others = self.parts if self.options.uses_mixture else []
         return float(score(query, [*others, alone], options=self.options)[-1][0])

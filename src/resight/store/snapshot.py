@@ -13,7 +13,7 @@ from ..clusters import Clusters
 from ..context import context_name, insist_on_context, stored_names
 from ..errors import IndexDamagedError, UsageError
 from ..options import ContextOptions, ScoringOptions
-from ..scoring import Part, Tables, idf_weights
+from ..scoring import Part, Tables, idf_weights, together
 from ..types import Bytes, Float32, Int64, Words
 from ..vocabulary import Vocabulary, spans
 from . import manifest as manifests
@@ -56,10 +56,12 @@ class Snapshot:
         df: Int64 = np.sum([segment.df for segment in self.segments], axis=0)
         idf = idf_weights(df, self.pictures)
         tables = (lambda: self._tables) if self.manifest.keep == "codes" else None
-        return [
-            Part(s.lists, s.squared, s.alive, idf, s.bounds, s.cells if s.has_cells else None, tables)
-            for s in self.segments
-        ]
+        return together(
+            [
+                Part(s.lists, s.squared, s.alive, idf, s.bounds, s.cells if s.has_cells else None, tables)
+                for s in self.segments
+            ]
+        )
 
     @cached_property
     def _tables(self) -> Tables:
@@ -118,7 +120,7 @@ class Snapshot:
         """The parts as each vocabulary sees them: with its own words alone, and the norms of those."""
         if self.manifest.vocabularies == 1:
             return [self.parts]
-        return [[part.within(span) for part in self.parts] for span in self.spans]
+        return [together([part.within(span) for part in self.parts]) for span in self.spans]
 
     def terms(self, scoring: ScoringOptions, context: ContextOptions) -> list[list[Float32]]:
         """For each vocabulary the context terms of each segment's pictures."""
