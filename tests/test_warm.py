@@ -37,7 +37,7 @@ union = Recipe(description="", expand=ExpandOptions(kind="union"))
 for path in sys.argv[2:]:
     with Index.open(path) as index:
         keep = index.info().settings["indexing"]["keep"]
-        able = [name for name, recipe in RECIPES.items() if recipe.indexing.keep in ("nothing", keep)]
+        able = [name for name, recipe in RECIPES.items() if recipe.indexing.keep in ("nothing", keep) and name != "learnt"]
         for recipe in [*able, union, *(Recipe(description="", scoring=scoring) for scoring in chosen)]:
             result = index.search(sys.argv[1], recipe=recipe)
             assert result.hits

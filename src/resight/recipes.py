@@ -135,6 +135,10 @@ RECIPES: dict[str, Recipe] = {
     "bow-cosine": _bag_of_words("cosine", "bag of words, cosine weighed by idf² (LEARN-14 eq. 1)"),
     "bow-burst": _bag_of_words("burst", "bag of words, counts tamed within a picture and over all (LEARN-14 eq. 3)"),
     "bow-negative": _bag_of_words("negative", "as bow-cosine, less the mean picture: what both lack counts (LEARN-14)"),
+    "learnt": _bag_of_words(
+        "learnt",
+        "bag of words, with weights learnt from groups of pictures (LEARN-14); learn them with `resight learn`",
+    ),
     "bow-asymmetric": _bag_of_words(
         "asymmetric", "bag of words, what the query has weighs more than what only the picture has (LEARN-14 §2)"
     ),

@@ -10,7 +10,7 @@ import numpy as np
 from .options import ScoringOptions, VerifyOptions
 from .postings import GEOMETRY, build, of_picture
 from .rerank import Placed, verify
-from .scoring import MEASURES, Part, Query, Tables, distinct, matches
+from .scoring import MEASURES, Part, Query, Similarity, Tables, distinct, matches, together
 from .types import Float32, Words
 from .vocabulary.nearest import CellSearch
 from .vocabulary.tree import Tree, TreeSearch
@@ -19,7 +19,8 @@ from .vocabulary.tree import Tree, TreeSearch
 def warm() -> None:
     """Run every kernel of a search once, on next to nothing, with the types that stored lists have."""
     lists = build([], words=1)
-    part = Part.of(lists, pictures=1, idf=np.zeros(1, np.float32))
+    similarity = Similarity(np.zeros((2, 2), np.uint8), np.zeros((1, 1), np.float32), np.zeros(1, np.uint8))
+    (part,) = together([Part.of(lists, pictures=1, idf=np.zeros(1, np.float32))], similarity)
     words = Words(feature=np.zeros(1, np.int32), word=np.zeros(1, np.int32), signature=np.zeros(1, np.uint64))
     query = Query(words, np.zeros(1, GEOMETRY))
     words_alone = [measure for name, measure in MEASURES.items() if name != "knn"]

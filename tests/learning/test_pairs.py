@@ -10,7 +10,7 @@ import pytest
 
 from resight.evaluation.measures import average_precision
 from resight.learning.pairs import Pairs, Problem, pair_up, truncation
-from resight.scoring.learnt import groups_by_frequency
+from resight.scoring.similarity import groups_by_frequency
 
 from .made import all_asked, dense, lists_of, things
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from resight.options import ScoringOptions
 from resight.postings import GEOMETRY, Lists, build
-from resight.scoring import Part, Query, together
+from resight.scoring import Part, Query, Similarity, together
 from resight.types import Words
 
 Array = npt.NDArray[Any]
@@ -72,12 +72,22 @@ def dense_idf(pictures: Sequence[Query], k: int) -> Array:
 
 def part_of(pictures: Sequence[Query], k: int, idf: Array, alive: Sequence[bool] | Array | None = None) -> Part:
     lists = lists_of(pictures, k)
-    return Part(
+    part = Part(
         read=lambda words, *columns: lists,
         squared=np.array([(histogram(p, k) ** 2).sum() for p in pictures], dtype=np.int64),
         alive=np.ones(len(pictures), np.bool_) if alive is None else np.asarray(alive, np.bool_),
         idf=idf.astype(np.float32),
     )
+    return together([part], similarity(k))[0]
+
+
+def similarity(k: int, *, groups: int = 3, most: int = 2, seed: int = 0) -> Similarity:
+    """Some weights; those of words that both pictures have are the largest."""
+    rng = np.random.default_rng(seed)
+    pattern = rng.permutation((most + 1) ** 2).reshape(most + 1, most + 1).astype(np.uint8)
+    weights = rng.normal(size=(groups, pattern.size))
+    weights[:, pattern[1:, 1:].ravel()] += 8
+    return Similarity(pattern, weights.astype(np.float32), rng.integers(0, groups, k).astype(np.uint8))
 
 
 @dataclass
@@ -99,7 +109,8 @@ class Collection:
 
     def parts(self, cuts: Sequence[int]) -> list[Part]:
         """The pictures between each cut and the next."""
-        return together([part_of(self.pictures[a:b], self.k, self.idf, self.alive[a:b]) for a, b in pairwise(cuts)])
+        cut = [part_of(self.pictures[a:b], self.k, self.idf, self.alive[a:b]) for a, b in pairwise(cuts)]
+        return together(cut, similarity(self.k))
 
 
 def random_collection(

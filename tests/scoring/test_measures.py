@@ -37,7 +37,7 @@ BY_WORD = {name: options for name, options in SYSTEMS.items() if options.measure
 BY_IDF = {
     name: options
     for name, options in SYSTEMS.items()
-    if options.measure not in ("tf", "density", "asymmetric") and options.weights != "density"
+    if options.measure not in ("tf", "density", "asymmetric", "learnt") and options.weights != "density"
 }
 
 
@@ -266,6 +266,6 @@ def test_words_that_everybody_has_weigh_nothing(options: ScoringOptions) -> None
 
 def test_unknown_measure_lists_the_known_ones() -> None:
     collection = random_collection(0)
-    known = "asymmetric, burst, cosine, density, hamming, knn, l1, l2, negative, tf, tf-idf"
+    known = "asymmetric, burst, cosine, density, hamming, knn, l1, l2, learnt, negative, tf, tf-idf"
     with pytest.raises(OptionError, match=f"unknown measure 'chi2'; known: {known}"):
         scores_of(collection, "chi2")

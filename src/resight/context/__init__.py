@@ -12,6 +12,7 @@ VERSION = 1  # raised when the same options come to give other terms
 UNFIT = {
     "knn": "context is learnt from words and signatures",
     "negative": "context needs scores that fall to 0 as pictures have less in common",
+    "learnt": "context needs scores that fall to 0 as pictures have less in common",
     "asymmetric": "context needs distances that are much the same in both directions",
 }
 

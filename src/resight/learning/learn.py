@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..options import LearnOptions, ScoringOptions
 from ..postings import GEOMETRY, Lists
 from ..scoring import Part, Query, best, idf_weights, score
-from ..scoring.learnt import Similarity, groups_by_frequency
+from ..scoring.similarity import Similarity, groups_by_frequency
 from ..types import Bytes, Float64, Int64, Words
 from .descent import OBJECTIVES, descend
 from .pairs import Asked, Pairs, Problem, pair_up, truncation

@@ -11,8 +11,10 @@ from .collection import asymmetric, burst, negative
 from .density import density
 from .hamming import distinct, hamming_score, matches
 from .histogram import cosine, idf_weights, l1, l2, votes, weighted_votes
+from .learnt import learnt
 from .neighbours import nearest_vote
 from .part import Part, Query, Tables, together
+from .similarity import Similarity
 from .top import best
 
 Measure = Callable[[Query, Sequence[Part], ScoringOptions, Int64 | None], list[Float32]]
@@ -30,6 +32,7 @@ MEASURES: dict[str, Measure] = {
     "burst": _each(burst),
     "negative": negative,
     "asymmetric": asymmetric,
+    "learnt": _each(learnt),
     "tf": _each(votes),
     "tf-idf": _each(weighted_votes),
     "density": density,
@@ -50,4 +53,16 @@ def score(
     return [s * (part.alive if part.cells else part.seen(clusters)) for s, part in zip(scored, parts, strict=True)]
 
 
-__all__ = ["MEASURES", "Part", "Query", "Tables", "best", "distinct", "idf_weights", "matches", "score", "together"]
+__all__ = [
+    "MEASURES",
+    "Part",
+    "Query",
+    "Similarity",
+    "Tables",
+    "best",
+    "distinct",
+    "idf_weights",
+    "matches",
+    "score",
+    "together",
+]

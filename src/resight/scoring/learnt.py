@@ -1,114 +1,29 @@
-"""Learnt histogram similarity (LEARN-14): weights for pairs of word counts, instead of a formula.
-
-s(q, d) = Σ_i w[g(i), q̂_i, d̂_i], where q̂ and d̂ are the counts of word i, truncated at n, and g(i) is the group of words
-about as frequent as it. Most counts are 0 on both sides, so the sum is taken as eq. 12 has it: what d scores against an
-empty query, known beforehand, plus a term of the query alone, left out here, plus terms of the words that both have.
-"""
+"""The measure of a learnt similarity (LEARN-14 §3.4)."""
 
 from __future__ import annotations
-
-import hashlib
-import io
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._numba import kernel
 from ..errors import UsageError
-from ..options import ScoringOptions
-from ..postings import Lists
-from ..types import Bytes, Float32, Float64, Int32, Int64, UInt32, Words
-
-if TYPE_CHECKING:
-    from .part import Part, Query
+from ..types import Float32, Int32, Int64, UInt32, Words
+from .part import Part
 
 
-@dataclass(frozen=True)
-class Similarity:
-    """The weights, and which of them a pair of counts has."""
+def learnt(query: Words, part: Part, clusters: Int64 | None) -> Float32:
+    """How much more similar than an empty picture, as a positive number; 0 where no shared word weighs anything.
 
-    pattern: Bytes  # (n + 1, n + 1): the bin of a pair of counts, the query's first
-    weights: Float32  # (groups, bins)
-    group: Bytes  # (K,) of each word
-
-    @property
-    def most(self) -> int:
-        """n: larger counts are taken for this one."""
-        return len(self.pattern) - 1
-
-    @property
-    def table(self) -> Float32:
-        """(groups, n + 1, n + 1): w[g, j, l]."""
-        return self.weights[:, self.pattern]
-
-    @cached_property
-    def against_nothing(self) -> Float64:
-        """(groups, n + 1): w[g, 0, l] − w[g, 0, 0]."""
-        table = self.table.astype(np.float64)
-        return table[:, 0] - table[:, 0, :1]
-
-    @cached_property
-    def steps(self) -> Float32:
-        """(groups, n + 1, n + 2): by how much w̄[g, j, l] exceeds w̄[g, j, l − 1]; 0 beyond n.
-
-        w̄[g, j, l] = w[g, j, l] − w[g, j, 0] − w[g, 0, l] + w[g, 0, 0] (eq. 12).
-        """
-        table = self.table.astype(np.float64)
-        shared = table - table[:, :, :1] - table[:, :1] + table[:, :1, :1]
-        return np.diff(shared, axis=2, prepend=0, append=shared[:, :, -1:]).astype(np.float32)
-
-    def alone(self, lists: Lists, pictures: int) -> Float32:
-        """s(0, d) − s(0, 0) of each picture: what it scores against an empty query, more than an empty one does."""
-        found = np.zeros(pictures)
-        add_alone(self.group, self.against_nothing, lists.offsets, lists.image, found)
-        return found.astype(np.float32)
-
-    @property
-    def fingerprint(self) -> str:
-        """A short name: other weights have another."""
-        digest = hashlib.blake2b(digest_size=8)
-        for array in (self.pattern, self.weights, self.group):
-            digest.update(repr(array.shape).encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()
-
-    def to_bytes(self) -> bytes:
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, pattern=self.pattern, weights=self.weights, group=self.group)
-        return buffer.getvalue()
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Similarity:
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            return cls(arrays["pattern"], arrays["weights"], arrays["group"])
-
-
-def groups_by_frequency(counts: Int64, groups: int) -> Bytes:
-    """Groups of equally many words, from rare to frequent; counts: how often each word occurs (§3.3.1)."""
-    order = np.argsort(counts, kind="stable")
-    found = np.empty(len(counts), np.uint8)
-    found[order] = np.arange(len(counts)) * groups // len(counts)
-    return found
-
-
-def learnt(query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None) -> list[Float32]:
-    """How much more similar than to an empty picture, as a positive number; 0 where no shared word weighs anything."""
-    return [_score(query.words, part, clusters) for part in parts]
-
-
-def _score(query: Words, part: Part, clusters: Int64 | None) -> Float32:
-    if part.learnt is None:
+    Eq. 12, less s̄(q, 0) and s(0, 0), which are the same for all pictures.
+    """
+    similarity = part.whole.similarity
+    if similarity is None:
         raise UsageError("there is no learnt similarity here; learn one with `resight learn`, or use another recipe")
-    similarity, alone = part.learnt()
     word, counts = np.unique(query.word, return_counts=True)
     steps = similarity.steps[similarity.group[word], np.minimum(counts, similarity.most)]
     shared = np.zeros(part.pictures, np.float32)
     row, place, lists = part.find(word, clusters, "image")
     scan_steps(place, steps[row], lists.offsets, lists.image, shared)
-    return np.where(shared != 0, positive(shared + alone), np.float32(0))
+    return np.where(shared != 0, positive(shared + part.alone), np.float32(0))
 
 
 def positive(similarity: Float32) -> Float32:
@@ -127,16 +42,3 @@ def scan_steps(word: Int32, steps: Float32, offsets: Int64, list_image: UInt32, 
             count = min(count * (image == before) + 1, last)
             scores[image] += mine[count]
             before = image
-
-
-@kernel
-def add_alone(group: Bytes, weights: Float64, offsets: Int64, list_image: UInt32, found: Float64) -> None:
-    """found[image] += weights[group of the word, tf] for each word that it has; counts beyond the last are the last."""
-    most = weights.shape[1] - 1
-    for word in range(len(offsets) - 1):
-        posting, stop = np.uint64(offsets[word]), np.uint64(offsets[word + 1])
-        while posting < stop:
-            image, start = list_image[posting], posting
-            while posting < stop and list_image[posting] == image:
-                posting += np.uint64(1)
-            found[image] += weights[group[word], min(np.int64(posting - start), most)]

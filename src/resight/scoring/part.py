@@ -14,6 +14,7 @@ from ..postings import Lists, cells, count, worth_cells
 from ..types import Bytes, Float32, Float64, Int32, Int64, UInt32, Words
 from ..vocabulary import Vocabulary
 from . import kernels
+from .similarity import Similarity
 
 
 class ReadLists(Protocol):
@@ -60,6 +61,7 @@ class Part:
     cells: ReadCells | None = None  # only where lists are long enough to be worth it
     tables: Callable[[], Tables] | None = None  # where the lists hold codes; else they may hold descriptors
     among: Whole | None = None  # the collection; None: this part is all of it
+    known_alone: Float32 | None = None  # (n,) ``alone``, where it is stored
 
     @classmethod
     def of(
@@ -137,6 +139,14 @@ class Part:
         return self.among or Whole([self])
 
     @cached_property
+    def alone(self) -> Float32:
+        """What each picture scores against an empty query, by the collection's learnt similarity."""
+        assert self.whole.similarity
+        if self.known_alone is not None:
+            return self.known_alone
+        return self.whole.similarity.alone(self.read(None, "image"), self.pictures)
+
+    @cached_property
     def mean_products(self) -> tuple[Float64, Float64]:
         """Σ m_i d_i and Σ idf_i² m_i d_i of each picture d; m is the mean picture of the collection."""
         lists, word = self.read(None, "image"), np.arange(len(self.idf), dtype=np.int32)
@@ -189,6 +199,7 @@ class Whole:
     """A collection: the living pictures of all its parts, counted when it is first asked for."""
 
     parts: Sequence[Part]
+    similarity: Similarity | None = None  # learnt for it
 
     @cached_property
     def mean(self) -> Float64:
@@ -213,9 +224,9 @@ class Whole:
         return np.maximum(total / kernels.ROOT_UNIT, 1)
 
 
-def together(parts: Sequence[Part]) -> list[Part]:
+def together(parts: Sequence[Part], similarity: Similarity | None = None) -> list[Part]:
     """The same, as parts of one collection."""
-    whole = Whole(parts)
+    whole = Whole(parts, similarity)
     return [replace(part, among=whole) for part in parts]
 
 
