@@ -20,12 +20,23 @@ from .context import METHODS, Reference, context_name, name_of
 from .engine import run
 from .errors import StoreError, UsageError, VocabularyError
 from .features import extract, insist_on_known
-from .options import ClusterOptions, FeatureOptions, ImageOptions, IndexingOptions, StoreOptions, from_dict, to_dict
+from .learning import Tried
+from .options import (
+    ClusterOptions,
+    FeatureOptions,
+    ImageOptions,
+    IndexingOptions,
+    LearnOptions,
+    StoreOptions,
+    from_dict,
+    to_dict,
+)
 from .recipes import DEFAULT, RECIPES, Recipe
 from .recipes import recipe as named_recipe
 from .search import Question, question, search, stored_question
 from .store import Entry, Row, Writer, create, index_size, open_snapshot
 from .store.snapshot import VOCABULARY
+from .teach import Groups, Lesson, learn_similarity, verified_groups
 from .timing import Stopwatch
 from .types import Features, Region, SearchResult
 from .vocabulary import Assigner, Vocabulary
@@ -255,6 +266,42 @@ class Index:
             chosen = _contextual(recipe)
             name = context_name(chosen.scoring, chosen.context)
         known = self._writing().forget_context(name)
+        self.refresh()
+        return known
+
+    def learn(
+        self,
+        groups: Groups,
+        *,
+        options: LearnOptions | None = None,
+        report: Callable[[Tried], None] = lambda tried: None,
+    ) -> Lesson:
+        """Commit, then learn the similarity that the recipe ``learnt`` searches with (LEARN-14), and keep it.
+
+        groups: keys of pictures that show the same thing, by any name for it. ``report`` hears of each choice of groups
+        of words and weight pattern. An interrupted run goes on where it was, if nothing has changed since: what it has
+        found stands in a file beside the index until it is done.
+        """
+        self.commit()
+        state = self.path.with_name(f"{self.path.name}.learning")
+        lesson = learn_similarity(self._snapshot, groups, options or LearnOptions(), state=state, report=report)
+        self._writing().keep_similarity(lesson.similarity)
+        self.refresh()
+        return lesson
+
+    def verified_groups(
+        self, *, options: LearnOptions | None = None, done: Callable[[int], None] = lambda count: None
+    ) -> Groups:
+        """Pictures that geometry confirms to show the same thing, as examples to learn from; ``done`` hears of each.
+
+        ``options.pictures`` of them at most, drawn at random, ask for others.
+        """
+        return verified_groups(self._snapshot, options or LearnOptions(), done)
+
+    def forget_learnt(self) -> bool:
+        """Commit, then drop the learnt similarity; False if there was none."""
+        self.commit()
+        known = self._writing().forget_similarity()
         self.refresh()
         return known
 

@@ -298,6 +298,8 @@ class LearnOptions(Options):
     rounds: int = option(200, least=1)
     # Irrelevant pictures that each query is compared with: those most like it, and a quarter as many others.
     rivals: int = option(100, least=1)
+    # Pictures that are looked at besides those of groups, drawn at random where there are more.
+    pictures: int = option(2000, least=0)
     # Queries from which groups and pattern are chosen, drawn at random where there are more; weights come from all.
     queries: int = option(500, least=2)
     # Parts into which things are divided for cross-validation.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ..options import LearnOptions, ScoringOptions
 from ..postings import GEOMETRY, Lists
 from ..scoring import Part, Query, best, idf_weights, score
 from ..scoring.similarity import Similarity, groups_by_frequency
-from ..types import Bytes, Float64, Int64, Words
+from ..types import Bytes, Float32, Float64, Int64, Words
 from .descent import OBJECTIVES, descend
 from .pairs import Asked, Pairs, Problem, pair_up, truncation
 from .patterns import coarser, finest
@@ -31,6 +32,16 @@ class Tried:
     pattern: Bytes
     weights: Float64  # (groups, bins), the mean of those of all folds
     map: float
+    loss: float  # what the objective came to, for each query that was learnt from
+
+    def as_dict(self) -> dict[str, Any]:
+        plain = {"pattern": self.pattern.tolist(), "weights": self.weights.tolist()}
+        return {**plain, "map": self.map, "loss": self.loss}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Tried:
+        pattern, weights = np.array(values["pattern"], np.uint8), np.array(values["weights"], np.float64)
+        return cls(pattern, weights, float(values["map"]), float(values["loss"]))
 
     @property
     def groups(self) -> int:
@@ -55,6 +66,7 @@ class Examples:
     asked: Sequence[Asked]
     rivals: Sequence[Int64]  # irrelevant pictures that each query is compared with
     fold: Int64  # of each query
+    baseline: float  # mAP by weighted cosine
 
     def some(self, count: int, seed: int) -> Examples:
         """With no more than so many queries, drawn at random."""
@@ -81,18 +93,25 @@ def examples(
         [len(np.unique(lists.image[a:b])) for a, b in zip(lists.offsets[:-1], lists.offsets[1:], strict=True)]
     )
     part = Part.of(lists, pictures=pictures, idf=idf_weights(df, pictures))
-    rivals = [_rivals(query, part, options.rivals, rng) for query in asked]
+    rivals, ranks = [], []
+    for query in asked:
+        feature = np.arange(len(query.word), dtype=np.int32)
+        words = Words(feature, query.word, np.zeros(len(feature), np.uint64))
+        seen = Query(words, np.zeros(len(feature), GEOMETRY))
+        (scores,) = score(seen, [part], options=ScoringOptions(measure="cosine"))
+        rivals.append(_rivals(query, scores, options.rivals, rng))
+        ranks.append(np.concatenate([scores[query.relevant], scores[rivals[-1]]]))
     if not all(len(irrelevant) for irrelevant in rivals):
         raise UsageError("there is no picture outside of a group to tell its pictures from; add other pictures")
-    return Examples(lists, pictures, counts, asked, rivals, fold)
+    first = np.concatenate([[0], np.cumsum([len(scores) for scores in ranks])])
+    plain = Problem(np.zeros((first[-1], 0), np.float32), first, np.array([len(query.relevant) for query in asked]))
+    baseline = plain.map_of(np.concatenate(ranks).astype(np.float64))
+    return Examples(lists, pictures, counts, asked, rivals, fold, baseline)
 
 
-def _rivals(query: Asked, part: Part, count: int, rng: np.random.Generator) -> Int64:
-    """The irrelevant pictures that are most like the query by weighted cosine, and a quarter as many others."""
-    feature = np.arange(len(query.word), dtype=np.int32)
-    words = Words(feature, query.word, np.zeros(len(feature), np.uint64))
-    (scores,) = score(Query(words, np.zeros(len(feature), GEOMETRY)), [part], options=ScoringOptions(measure="cosine"))
-    irrelevant = np.ones(part.pictures, np.bool_)
+def _rivals(query: Asked, scores: Float32, count: int, rng: np.random.Generator) -> Int64:
+    """The irrelevant pictures that are most like the query by these scores, and a quarter as many others."""
+    irrelevant = np.ones(len(scores), np.bool_)
     irrelevant[query.relevant] = irrelevant[query.ignored] = False
     near = best(scores * irrelevant, count)
     near = near[np.lexsort((near, -scores[near]))][:count]
@@ -135,16 +154,15 @@ def _try(given: Examples, pairs: Pairs, options: LearnOptions) -> Iterator[Tried
 
 def _fit(pairs: Pairs, pattern: Bytes, fold: Int64, options: LearnOptions) -> Tried:
     """For each fold the weights from all others, as they were when they ranked it best; then the mean."""
-    problem, weights, maps = pairs.within(pattern), [], []
+    problem, objective, found = pairs.within(pattern), OBJECTIVES[options.objective], []
     for number in np.unique(fold).tolist():
         learning, checking = problem.of(np.flatnonzero(fold != number)), problem.of(np.flatnonzero(fold == number))
-        best = _Best(checking)
-        objective = OBJECTIVES[options.objective]
-        descend(learning, objective, regularisation=options.regularisation, rounds=options.rounds, judge=best)
-        weights.append(best.weights)
-        maps.append(best.map)
+        judge = _Best(checking)
+        descend(learning, objective, regularisation=options.regularisation, rounds=options.rounds, judge=judge)
+        found.append((judge.weights, judge.map, judge.value / len(learning.relevant)))
+    weights, maps, losses = zip(*found, strict=True)
     groups = pairs.counts.shape[1]
-    return Tried(pattern, np.mean(weights, axis=0).reshape(groups, -1), float(np.mean(maps)))
+    return Tried(pattern, np.mean(weights, axis=0).reshape(groups, -1), float(np.mean(maps)), float(np.mean(losses)))
 
 
 class _Best:
@@ -152,7 +170,7 @@ class _Best:
 
     def __init__(self, checking: Problem) -> None:
         self._checking, self._since = checking, 0
-        self.map, self.weights = -1.0, np.zeros(0)
+        self.map, self.value, self.weights = -1.0, 0.0, np.zeros(0)
 
     def __call__(self, number: int, value: float, weights: Float64) -> bool:
         if number % EVERY:
@@ -160,5 +178,5 @@ class _Best:
         found = self._checking.map(weights)
         self._since += 1
         if found > self.map:
-            self.map, self.weights, self._since = found, weights, 0
+            self.map, self.value, self.weights, self._since = found, value, weights, 0
         return self._since < PATIENCE

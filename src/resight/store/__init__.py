@@ -2,6 +2,7 @@
 
 from .check import CheckReport, check, index_size, segments_size
 from .disk import Disk
+from .drawn import drawn
 from .entry import Entry
 from .manifest import Manifest
 from .manifest import read as read_manifest
@@ -21,6 +22,7 @@ __all__ = [
     "Writer",
     "check",
     "create",
+    "drawn",
     "index_size",
     "open_snapshot",
     "read_manifest",

@@ -23,7 +23,7 @@ def learn_clusters(snapshot: Snapshot, options: ClusterOptions) -> Clusters:
             f"take clusters.sample={options.count} or more, or fewer clusters"
         )
     pictures = drawn(snapshot, options.sample, options.seed, snapshot.spans[0])
-    return Clusters.learn([words.word for _, (words, _) in pictures], idf=snapshot.views[0][0].idf, options=options)
+    return Clusters.learn([words.word for *_, (words, _) in pictures], idf=snapshot.views[0][0].idf, options=options)
 
 
 def assign(segment: Segment, clusters: Clusters, span: range) -> Int64:

@@ -36,13 +36,13 @@ def learn(
     idf, visit, bounds = snapshot.views[vocabulary][0].idf, visiting(snapshot, context), None
     if visit:
         cluster_of = [clusters_of(segment) for segment in snapshot.segments]
-        cluster = np.array([cluster_of[number][ordinal] for (number, ordinal), _ in pictures])
+        cluster = np.array([cluster_of[number][ordinal] for _, (number, ordinal), _ in pictures])
         order, bounds = by_cluster(cluster, snapshot.cluster_count)
         pictures = [pictures[i] for i in order.tolist()]
-    lists = build([picture for _, picture in pictures], words=len(idf))
+    lists = build([picture for *_, picture in pictures], words=len(idf))
     part = Part.of(lists, pictures=len(pictures), idf=idf, bounds=bounds)
     reference = Reference.learn(part, scoring=scoring, context=context, visit=visit, done=done)
-    known = {place: float(d) for (place, _), d in zip(pictures, reference.terms.delta, strict=True)}
+    known = {place: float(d) for (_, place, _), d in zip(pictures, reference.terms.delta, strict=True)}
     terms = []
     for number, segment in enumerate(snapshot.segments):
         found, later = np.ones(segment.record.pictures, np.float32), set()

@@ -13,8 +13,10 @@ from .snapshot import Snapshot
 Picture = tuple[Words, npt.NDArray[Any]]
 
 
-def drawn(snapshot: Snapshot, count: int, seed: int, span: range) -> list[tuple[tuple[int, int], Picture]]:
-    """Pictures drawn at random, as these words see them, with (segment, ordinal) of each.
+def drawn(
+    snapshot: Snapshot, count: int, seed: int, span: range, *, also: frozenset[str] = frozenset()
+) -> list[tuple[str, tuple[int, int], Picture]]:
+    """Pictures drawn at random, as these words see them, with key and (segment, ordinal) of each; also: keys on top.
 
     They are the same ones in the same order, by key, however pictures are spread over segments.
     """
@@ -24,13 +26,15 @@ def drawn(snapshot: Snapshot, count: int, seed: int, span: range) -> list[tuple[
         for row in segment.table.all()
         if segment.alive[row.ordinal]
     )
-    chosen = np.random.default_rng(seed).permutation(len(living))[:count]
-    key_of = {(number, ordinal): key for key, number, ordinal in (living[i] for i in chosen.tolist())}
-    pictures: dict[str, tuple[tuple[int, int], Picture]] = {}
+    others = [each for each in living if each[0] not in also]
+    chosen = np.random.default_rng(seed).permutation(len(others))[:count].tolist()
+    wanted = [*(others[i] for i in chosen), *(each for each in living if each[0] in also)]
+    key_of = {(number, ordinal): key for key, number, ordinal in wanted}
+    pictures: dict[str, tuple[str, tuple[int, int], Picture]] = {}
     for number, segment in enumerate(snapshot.segments):
         for begin, block in segment.blocks(span):
             for ordinal, (words, codes) in enumerate(block, begin):
                 if (key := key_of.get((number, ordinal))) is not None:
                     # Copied, since what a block yields keeps all of the block in memory.
-                    pictures[key] = (number, ordinal), (words.rows(np.arange(len(words))), codes.copy())
+                    pictures[key] = key, (number, ordinal), (words.rows(np.arange(len(words))), codes.copy())
     return [pictures[key] for key in sorted(pictures)]

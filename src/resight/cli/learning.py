@@ -1,0 +1,110 @@
+"""`resight learn`: weights for pairs of word counts, from groups of pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import UsageError
+from ..options import LearnOptions
+from .app import AsJson, Set, command, default_index
+from .arguments import build, parse_settings
+from .output import counting, printable, say_json
+
+if TYPE_CHECKING:
+    from ..index import Index
+    from ..learning import Tried
+    from ..teach import Groups
+
+
+@command
+def learn(
+    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None,
+    groups: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Which pictures show the same thing: lines of a key, a tab, and any name for the thing.",
+        ),
+    ] = None,
+    from_verified: Annotated[
+        bool,
+        typer.Option(
+            "--from-verified", help="Learn from pictures that geometry confirms to show the same thing instead."
+        ),
+    ] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Drop what was learnt instead.")] = False,
+    settings: Set = None,
+    as_json: AsJson = False,
+) -> int:
+    """Learn from examples how much shared words tell (LEARN-14), for searches with --recipe learnt.
+
+    Pictures added later are scored alike. Learn again when the collection has changed much. An interrupted run goes on
+    where it was.
+    """
+    from ..index import Index
+
+    if (groups is not None) + from_verified + forget != 1:
+        raise UsageError("give one of --groups FILE, --from-verified and --forget")
+    options = build(LearnOptions, parse_settings(settings, LearnOptions))
+    with Index.open(place or default_index()) as target:
+        facts: dict[str, Any] = {"index": str(target.path)}
+        if forget:
+            facts["forgotten"] = target.forget_learnt()
+            text = "forgotten" if facts["forgotten"] else "there was nothing to forget"
+        else:
+            facts |= _learn(target, groups, options)
+            text = (
+                f"learnt from {facts['queries']} pictures in {facts['groups']} groups, and {facts['others']} others: "
+                f"{facts['word_groups']} groups of words, {facts['bins']} weights each; "
+                f"mAP {facts['map']:.3f} on pictures held out, by weighted cosine {facts['baseline']:.3f}"
+            )
+    if as_json:
+        say_json(facts)
+    else:
+        if not forget:
+            _show(facts["tried"])
+        typer.echo(printable(text))
+    return 0
+
+
+def _learn(target: Index, file: Path | None, options: LearnOptions) -> dict[str, Any]:
+    from ..teach import read_groups
+
+    groups: Groups
+    if file is None:
+        with counting(min(len(target), options.pictures), text="verifying") as done:
+            groups = target.verified_groups(options=options, done=done)
+    else:
+        groups = read_groups(file)
+    tried: list[Tried] = []
+    with counting(options.groups, text="learning") as done:
+
+        def report(each: Tried) -> None:
+            done(int(not tried or tried[-1].groups != each.groups))
+            tried.append(each)
+
+        lesson = target.learn(groups, options=options, report=report)
+    weights = lesson.similarity.weights
+    return {
+        "groups": lesson.groups, "queries": lesson.queries, "others": lesson.pictures - lesson.queries,
+        "word_groups": len(weights), "bins": weights.shape[1], "counts": lesson.similarity.most,
+        "map": lesson.map, "baseline": lesson.baseline, "similarity": lesson.similarity.fingerprint,
+        "tried": [{"word_groups": t.groups, "bins": t.bins, "map": t.map, "objective": t.loss} for t in tried],
+    }  # fmt: skip
+
+
+def _show(tried: list[dict[str, Any]]) -> None:
+    """The best pattern for each number of groups of words."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("groups of words", "weights each", "mAP held out", "objective"):
+        table.add_column(title, justify="right")
+    for groups in dict.fromkeys(t["word_groups"] for t in tried):
+        best = max((t for t in tried if t["word_groups"] == groups), key=lambda t: t["map"])
+        table.add_row(str(groups), str(best["bins"]), f"{best['map']:.4f}", f"{best['objective']:.4f}")
+    Console(width=80).print(table)

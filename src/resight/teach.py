@@ -1,0 +1,168 @@
+"""An index, and groups of its pictures that show the same thing → a similarity learnt from them (LEARN-14)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import UsageError
+from .learning import Asked, Tried, examples, learn
+from .options import LearnOptions, fingerprint
+from .postings import build
+from .recipes import RECIPES
+from .scoring import Similarity
+from .search import search, stored_question
+from .store import Snapshot, drawn
+
+LOOKED_AT = 20  # best results of a picture among which others of the same thing are looked for
+SURE = 0.95  # confidence with which geometry must say so
+Groups = Mapping[str, Sequence[str]]  # keys of pictures by the name of what they show
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What was learnt, and from how much."""
+
+    similarity: Similarity
+    map: float  # of queries that were held out, each ranking its rivals
+    baseline: float  # the same by weighted cosine
+    groups: int
+    queries: int
+    pictures: int
+
+
+def read_groups(path: Path) -> dict[str, list[str]]:
+    """Lines of a picture's key, a tab, and the name of what it shows; empty lines do not count."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the groups in {path}: {error}") from None
+    groups: dict[str, list[str]] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            key, tab, name = line.rpartition("\t")
+            if not tab or not key or not name:
+                raise UsageError(f"line {number} of {path} is not KEY, a tab, and GROUP: {line!r}")
+            groups.setdefault(name, []).append(key)
+    return groups
+
+
+def verified_groups(
+    snapshot: Snapshot, options: LearnOptions, done: Callable[[int], None] = lambda count: None
+) -> dict[str, list[str]]:
+    """Pictures that geometry confirms to show the same thing, directly or through others; no label is needed.
+
+    At most ``options.pictures``, drawn at random, ask for the pictures that are like them. ``done`` hears of each.
+    """
+    recipe = RECIPES["verified"]
+    parent: dict[str, str] = {}
+
+    def leader(key: str) -> str:
+        while (above := parent.setdefault(key, key)) != key:
+            parent[key], key = parent[above], above
+        return key
+
+    for key in _drawn_keys(snapshot, options.pictures, options.seed):
+        located = snapshot.locate(key)
+        assert located
+        result = search(snapshot, [stored_question(snapshot, *located)], top=LOOKED_AT, recipe=recipe, without=key)
+        for hit in result.hits:
+            if (hit.confidence or 0) >= SURE:
+                first, second = sorted((leader(key), leader(hit.key)))
+                parent[second] = first
+        done(1)
+    groups: dict[str, list[str]] = {}
+    for key in sorted(parent):
+        groups.setdefault(leader(key), []).append(key)
+    return groups
+
+
+def _drawn_keys(snapshot: Snapshot, count: int, seed: int) -> list[str]:
+    keys = sorted(row.key for row in snapshot.rows())
+    return [keys[i] for i in sorted(np.random.default_rng(seed).permutation(len(keys))[:count].tolist())]
+
+
+def learn_similarity(
+    snapshot: Snapshot,
+    groups: Groups,
+    options: LearnOptions,
+    *,
+    state: Path,
+    report: Callable[[Tried], None] = lambda tried: None,
+) -> Lesson:
+    """Learn from groups of two or more pictures, and from others that are unlike them.
+
+    What has been tried stands in the file ``state`` until all is done: an interrupted run goes on from there.
+    """
+    if snapshot.manifest.vocabularies > 1:
+        raise UsageError("a similarity is learnt for one vocabulary, and this index has several")
+    things = {name: sorted({*keys}) for name, keys in sorted(groups.items()) if len({*keys}) > 1}
+    if len(things) < 2:
+        raise UsageError(f"{len(things)} group(s) with two pictures or more are too few to learn from; give more")
+    (span,) = snapshot.spans
+    members = [key for keys in things.values() for key in keys]
+    _insist_on_groups(snapshot, members)
+    pictures = drawn(snapshot, options.pictures, options.seed, span, also=frozenset(members))
+    place = {key: number for number, (key, _, _) in enumerate(pictures)}
+    lists = build([picture for _, _, picture in pictures], words=len(span))
+    asked, thing = [], []
+    for number, keys in enumerate(things.values()):
+        for key in keys:
+            others = np.array([place[other] for other in keys if other != key])
+            asked.append(Asked(pictures[place[key]][2][0].word, others, np.array([place[key]])))
+            thing.append(number)
+    word = np.arange(len(span), dtype=np.int32)
+    counts = np.sum([part.living(word) for part in snapshot.parts], axis=0)
+    given = examples(lists, asked, thing, pictures=len(pictures), counts=counts, options=options)
+    name = fingerprint(options, {"commit": snapshot.manifest.commit, "groups": dict(things)})
+    known = _resumed(state, name)
+    tried = list(known)
+
+    def note(each: Tried) -> None:
+        tried.append(each)
+        _save(state, name, tried)
+        report(each)
+
+    found = learn(given, options, known=known, report=note)
+    state.unlink(missing_ok=True)
+    return Lesson(
+        found.similarity(counts), found.map, given.baseline, groups=len(things), queries=len(asked), pictures=len(place)
+    )
+
+
+def _insist_on_groups(snapshot: Snapshot, members: Sequence[str]) -> None:
+    if missing := [key for key in members if snapshot.find(key) is None]:
+        raise UsageError(
+            f"{len(missing)} picture(s) of the groups are not in {snapshot.folder}, such as {missing[0]!r}; "
+            "`resight list` shows the keys that are"
+        )
+    if len({*members}) < len(members):
+        twice = next(key for key in members if members.count(key) > 1)
+        raise UsageError(f"{twice!r} is in more than one group; a picture can show one thing only")
+
+
+def _whole(tried: Sequence[Tried]) -> list[Tried]:
+    """Without the last number of groups, of which not all patterns may have been tried."""
+    last = max((t.groups for t in tried), default=0)
+    return [t for t in tried if t.groups < last]
+
+
+def _resumed(state: Path, name: str) -> list[Tried]:
+    """What an interrupted run of the same name has tried; nothing if the file is not there, or not one of ours."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        values: dict[str, Any] = json.loads(state.read_text(encoding="utf-8"))
+        if values["learning"] == name:
+            return _whole([Tried.from_dict(each) for each in values["tried"]])
+    return []
+
+
+def _save(state: Path, name: str, tried: Sequence[Tried]) -> None:
+    new = state.with_name(f"{state.name}.new")
+    new.write_text(json.dumps({"learning": name, "tried": [t.as_dict() for t in tried]}), encoding="utf-8")
+    new.replace(state)
