@@ -38,6 +38,7 @@ ORDER = [
         "analyse",
         "engine",
         "draw",
+        "teach",
         "index",
     ),
     *("evaluation", "interop", "server", "demo", "cli"),

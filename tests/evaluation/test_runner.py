@@ -43,8 +43,9 @@ def dataset(tmp_path: Path) -> Dataset:
 
 
 def test_figures_equal_those_of_searching_by_hand(dataset: Dataset, words: Vocabulary, tmp_path: Path) -> None:
-    found = Runner(cache=tmp_path / "cache", vocabulary=words).evaluate(dataset, RECIPES)
-    assert [row.recipe for row in found.rows] == list(RECIPES)
+    recipes = {name: recipe for name, recipe in RECIPES.items() if name != "learnt"}
+    found = Runner(cache=tmp_path / "cache", vocabulary=words).evaluate(dataset, recipes)
+    assert [row.recipe for row in found.rows] == list(recipes)
     assert found.trained_on == "textures"
     for row in found.rows:
         chosen = RECIPES[row.recipe]
@@ -66,6 +67,11 @@ def test_figures_equal_those_of_searching_by_hand(dataset: Dataset, words: Vocab
             assert row.means["ns"] == pytest.approx(sum(right) / 12)
     assert found.rows[0].means["ns"] == 4
     assert list(found.rows[0].means) == ["ns", "map", "eer", "anr", "reversibility", "never-seen", "most-returned"]
+
+
+def test_what_has_to_be_learnt_first_is_refused(dataset: Dataset, words: Vocabulary, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="learn-splits"):
+        Runner(cache=tmp_path / "cache", vocabulary=words).evaluate(dataset, {"learnt": RECIPES["learnt"]})
 
 
 def test_a_second_run_extracts_and_indexes_nothing(dataset: Dataset, words: Vocabulary, tmp_path: Path) -> None:

@@ -68,6 +68,11 @@ class Runner:
     def evaluate(self, dataset: Dataset, recipes: Mapping[str, Recipe]) -> Evaluation:
         """Every recipe on the dataset."""
         started = time.perf_counter()
+        if learnt := [name for name, recipe in recipes.items() if recipe.scoring.measure == "learnt"]:
+            raise UsageError(
+                f"{learnt[0]!r} needs pictures to learn from besides those that it is measured on; "
+                "run `resight experiment learn-splits`"
+            )
         by_index: dict[tuple[FeatureOptions, IndexingOptions, ClusterOptions], dict[str, Recipe]] = {}
         for name, recipe in recipes.items():
             clusters = replace(recipe.clusters, probe=0) if recipe.clusters.count else ClusterOptions()

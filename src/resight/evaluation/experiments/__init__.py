@@ -13,6 +13,7 @@ from .contexts import CDM, CDM_ALPHA, CDM_NEIGHBOURS, CDM_VARIANTS
 from .densities import DRE_CODES, DRE_COMBINED, DRE_NEAREST, DRE_WORDS
 from .descriptors import DESCRIPTORS
 from .experiment import READY, Experiment, Learnt, Published, Trial
+from .histograms import LEARN_MADE_UP, LEARN_SPLITS
 from .norm import NORM
 from .outcome import Outcome
 from .run import run
@@ -38,6 +39,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         DRE_NEAREST,
         DRE_CODES,
         DRE_COMBINED,
+        LEARN_MADE_UP,
+        LEARN_SPLITS,
     )
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ...options import FeatureOptions, VocabularyOptions
+from ...options import FeatureOptions, LearnOptions, ScoringOptions, VocabularyOptions
 from ...recipes import Recipe
 
 # A vocabulary is learnt from this many descriptors for each word, but from no more than MOST_SAMPLED in all.
@@ -39,6 +39,7 @@ class Learnt:
     words: int
     on: Literal["distractors", "itself", "ready"]  # an independent set, the pictures that are searched, or READY
     features: FeatureOptions = field(default_factory=FeatureOptions)  # of the training pictures
+    sample: int = 0  # descriptors to learn from; 0: SAMPLED_PER_WORD for each word, MOST_SAMPLED at most
     branching: int = 0  # this and what follows as in ``VocabularyOptions``
     pca: int = 0
     vocabularies: int = 1
@@ -47,7 +48,7 @@ class Learnt:
     def options(self) -> VocabularyOptions:
         return VocabularyOptions(
             words=self.words,
-            sample=min(SAMPLED_PER_WORD * self.words, MOST_SAMPLED),
+            sample=self.sample or min(SAMPLED_PER_WORD * self.words, MOST_SAMPLED),
             branching=self.branching,
             pca=self.pca,
             vocabularies=self.vocabularies,
@@ -65,6 +66,9 @@ class Trial:
     recipe: Recipe
     vocabulary: Learnt
     published: tuple[Published, ...] = ()
+    # Where half of the pictures are for training: scoring options that they choose from, or how weights are learnt.
+    choices: tuple[ScoringOptions, ...] = ()
+    learning: LearnOptions | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +84,7 @@ class Experiment:
     differences: tuple[str, ...]  # of ours, whatever the data; the numbers of pictures are added when it is run
     datasets: tuple[str, ...]  # of ``run.FOLDERS``
     rows: tuple[Trial, ...]
+    splits: int = 0  # random halves, of which one is for training, the other for the figures; 0: no training
     distractors: tuple[int, ...] = (0,)  # for each number the datasets are searched with so many of them added
 
     def published_kinds(self) -> list[tuple[str, str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 from ..datasets import Dataset
 from .experiment import Experiment, Published, Trial
 
-DIGITS = {"ns": 2, "anr": 4}  # as the papers print them; 3 for the others
+DIGITS = {"ns": 2, "anr": 4, "wins": 0}  # as the papers print them; 3 for the others
 CAUTION = "conditions are not equal: compare how figures change from row to row, not ours with the paper's"
 
 
@@ -31,9 +31,12 @@ class Outcome:
         return [f"searched: {searched}", f"vocabularies learnt on: {trained}", *self.experiment.differences]
 
     def columns(self) -> list[tuple[Dataset, str]]:
-        """Our columns: each dataset's headline, and those of its other measures that the paper printed."""
+        """Our columns: each dataset's headline, those of its other measures that the paper printed, and splits won."""
         printed = {measure for _, _, measure in self.experiment.published_kinds()}
-        return [(d, m) for d in self.datasets for m in d.measures if m == d.measures[0] or m in printed]
+        wins = ("wins",) if self.experiment.splits else ()
+        return [
+            (d, m) for d in self.datasets for m in (*d.measures, *wins) if m in (d.measures[0], *wins) or m in printed
+        ]
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Titles, and the cells of each row: label, the paper's figures, ours."""

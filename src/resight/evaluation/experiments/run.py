@@ -12,6 +12,7 @@ from ...images import find_pictures
 from ...vocabulary import Vocabulary
 from ..datasets import Dataset, load
 from ..runner import Progress, Runner, silent
+from ..splits import Fitted, judge_splits
 from .experiment import Experiment, Learnt, Trial
 from .learn import Learner, Lesson
 from .outcome import Outcome
@@ -49,11 +50,18 @@ def run(
             if vocabulary is None:
                 continue  # one of the lessons' problems
             runner = Runner(cache=cache, vocabulary=vocabulary, processes=processes, progress=progress)
+            if experiment.splits:
+                found, problems = _judged(runner, dataset, rows, experiment.splits)
+                skipped += problems
+                trained_on.append(str(vocabulary.description["source"]))
+                for label, means in found.items():
+                    figures[label][dataset.name] = means
+                continue
             evaluation = runner.evaluate(dataset, {row.label: row.recipe for row in rows})
             skipped += evaluation.skipped
             trained_on.append(evaluation.trained_on)
-            for found in evaluation.rows:
-                figures[found.recipe][dataset.name] = found.means
+            for row in evaluation.rows:
+                figures[row.recipe][dataset.name] = row.means
     return Outcome(
         experiment=experiment,
         datasets=datasets,
@@ -63,6 +71,16 @@ def run(
         skipped=tuple(dict.fromkeys(skipped)),
         seconds=time.perf_counter() - started,
     )
+
+
+def _judged(
+    runner: Runner, dataset: Dataset, rows: Sequence[Trial], splits: int
+) -> tuple[dict[str, dict[str, float]], list[str]]:
+    """Every row, fitted to one half of the dataset and measured on the other; and pictures that could not be read."""
+    prepared = runner.prepare(dataset, rows[0].recipe.features)
+    systems = {row.label: Fitted(row.choices or (row.recipe.scoring,), row.learning) for row in rows}
+    shown = runner.progress(range(splits), total=splits, text=f"{dataset.name}: splits")
+    return judge_splits(dataset, prepared, systems, seeds=shown), prepared.skipped
 
 
 def _load(experiment: Experiment, data: Path, limit: int | None) -> tuple[tuple[Dataset, ...], list[str]]:

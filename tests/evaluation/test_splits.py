@@ -1,0 +1,87 @@
+"""Halves of a dataset, and measures fitted to one that are judged on the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from resight.evaluation.datasets import Dataset, Query
+from resight.evaluation.measures import Truth
+from resight.evaluation.splits import Fitted, Half, halves
+from resight.options import LearnOptions, ScoringOptions
+
+from ..learning.made import Array, lists_of, things
+
+K, EACH = 300, 4
+COSINE = ScoringOptions(measure="cosine")
+
+
+def made_dataset(groups: int, others: int) -> Dataset:
+    """Groups of three; the first picture of each asks for the two others. Queries 0 and 1 share a relevant picture."""
+    keys = [f"{g}-{i}" for g in range(groups) for i in range(3)] + [f"other-{i}" for i in range(others)]
+    queries = []
+    for g in range(groups):
+        relevant = {f"{g}-1", f"{g}-2"} | ({"0-1"} if g == 1 else set())
+        truth = Truth(frozenset(relevant), frozenset({f"{g}-0"}))
+        queries.append(Query(name=str(g), key=f"{g}-0", path=Path(f"{g}-0"), truth=truth))
+    images = tuple((key, Path(key)) for key in keys)
+    return Dataset(name="made", root=Path(), images=images, queries=tuple(queries), measures=("map",))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_queries_are_where_their_relevant_pictures_are(seed: int) -> None:
+    dataset = made_dataset(11, 20)
+    pictures, queries, thing = halves(dataset, seed)
+    half = {key: int(h) for (key, _), h in zip(dataset.images, pictures, strict=True)}
+    for query, mine in zip(dataset.queries, queries.tolist(), strict=True):
+        assert {half[key] for key in query.truth.relevant | {query.key}} == {mine}
+    assert queries[0] == queries[1]
+    assert thing[0] == thing[1]
+    assert len(np.unique(thing)) == 10
+    assert sorted(np.unique(queries[1:], return_counts=True)[1].tolist()) == [5, 5]
+    assert pictures[-20:].sum() == 10
+
+
+def test_splits_differ_by_seed_alone() -> None:
+    dataset = made_dataset(11, 20)
+    assert halves(dataset, 1)[0].tolist() == halves(dataset, 1)[0].tolist()
+    assert halves(dataset, 1)[0].tolist() != halves(dataset, 2)[0].tolist()
+
+
+def made_half(seed: int, count: int = 20) -> Half:
+    """Every picture asks for the others of its thing, and is junk itself."""
+    pictures = things(count, each=EACH, k=K, seed=seed)
+    keys = [f"{i:03d}" for i in range(len(pictures))]
+    truths = []
+    for i in range(len(keys)):
+        group = range(i // EACH * EACH, i // EACH * EACH + EACH)
+        truths.append(Truth(frozenset(keys[j] for j in group if j != i), frozenset({keys[i]})))
+    words = [word.astype(np.int32) for word in pictures]
+    return Half(keys, lists_of(pictures, K), words, truths, [i // EACH for i in range(len(keys))], ("map", "recall@1"))
+
+
+def test_learnt_weights_are_better_on_the_other_half() -> None:
+    training, test = made_half(0), made_half(1)
+    plain = Fitted([COSINE]).judge(training, test)
+    learnt = Fitted([ScoringOptions(measure="learnt")], LearnOptions(groups=2, rounds=60)).judge(training, test)
+    assert plain.keys() == learnt.keys() == {"map", "recall@1"}
+    assert learnt["map"] > plain["map"]
+
+
+def test_the_training_half_chooses() -> None:
+    training, test = made_half(0), made_half(1)
+    choices = [ScoringOptions(measure="asymmetric", alpha=alpha) for alpha in (0.0, 0.5, 1.0, 3.0)]
+    best = max(choices, key=lambda options: training.judge(options)["map"])
+    assert Fitted(choices).judge(training, test) == test.judge(best)
+    assert len({training.judge(options)["map"] for options in choices}) > 1
+
+
+def test_rankings_hold_what_has_anything_in_common() -> None:
+    """By hand: the query {0, 1}; picture a has both words, b one, c neither."""
+    pictures: list[Array] = [np.array([0, 1]), np.array([1, 2]), np.array([3])]
+    truth: Any = [Truth(frozenset({"a", "c"}))]
+    half = Half(["a", "b", "c"], lists_of(pictures, 4), [np.array([0, 1], np.int32)], truth, [0], ("map",))
+    assert half.judge(COSINE)["map"] == pytest.approx(0.5)  # a is first, c is not found
