@@ -28,11 +28,11 @@ PROBED_FOR_SEVERAL = 1 / 5
 LEAST_PROBED = 8
 # Below this many words exact search is as fast.
 SMALL = 2048
-# The same for large vocabularies, whose cells are stored. The number looked into grows as the root of how many there
-# are: these factors times it. Measured by benchmarks/vocabulary.py.
+# The same for large vocabularies, whose cells are stored; measured by benchmarks/vocabulary.py. The number looked into
+# is LEAST_PROBED and these times the root of how many cells there are: a fixed share would be too many of thousands.
 LARGE_CELL = 256
-PROBED_OF_LARGE = 0.7
-PROBED_OF_LARGE_FOR_SEVERAL = 1.5
+PROBED_OF_LARGE = 0.45
+PROBED_OF_LARGE_FOR_SEVERAL = 1.2
 # What caches of assigned words must agree on.
 ASSIGNMENT = f"{CELL_SIZE} {PROBED:.4f} {LEAST_PROBED} {SMALL}"
 ASSIGNMENT_IN_STORED_CELLS = f"{PROBED_OF_LARGE} {LEAST_PROBED}"
@@ -116,10 +116,10 @@ class CellSearch:
         """How many cells are looked into."""
         cells = len(self._cells)
         if self._stored:
-            wanted = math.sqrt(cells) * (PROBED_OF_LARGE if neighbours == 1 else PROBED_OF_LARGE_FOR_SEVERAL)
-        else:
-            wanted = cells * (PROBED if neighbours == 1 else PROBED_FOR_SEVERAL)
-        return min(cells, max(LEAST_PROBED, round(wanted)))
+            roots = PROBED_OF_LARGE if neighbours == 1 else PROBED_OF_LARGE_FOR_SEVERAL
+            return min(cells, LEAST_PROBED + round(roots * math.sqrt(cells)))
+        share = PROBED if neighbours == 1 else PROBED_FOR_SEVERAL
+        return min(cells, max(LEAST_PROBED, round(cells * share)))
 
 
 def _learn_cells(values: Float32, *, whole: bool) -> Cells:
