@@ -186,7 +186,7 @@ def _as_stored_projection(rows: Float32, kind: npt.DTypeLike) -> npt.NDArray[Any
 
 
 def _medians(projected: Float32, words: npt.NDArray[np.int64], count: int) -> Float32:
-    medians = np.tile([np.median(bit) for bit in projected.T], (count, 1))  # one by one, for each makes a copy
+    medians = np.tile([np.median(bit) for bit in projected.T], (count, 1))  # a copy of one column at a time
     order = np.argsort(words, kind="stable")
     bounds = np.searchsorted(words[order], np.arange(count + 1))
     for word in np.flatnonzero(np.diff(bounds) >= LEAST_FOR_MEDIANS):
