@@ -10,14 +10,15 @@ in cells (what `train` uses above 32,768 words) and by faiss's HNSW and exact se
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from query import DATA
 from threadpoolctl import threadpool_limits
 
 from resight._faiss import load
@@ -31,6 +32,7 @@ from resight.vocabulary import Assigner, Vocabulary, sample, train
 from resight.vocabulary.approximate import approximate_k_means, nearest_words
 from resight.vocabulary.nearest import Cells, flat_index
 
+DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 SETS = ("ukbench", "holidays", "oxford_dev", "distractors")
 KEPT_APART = 20
 CHECKED = 5000  # descriptors that are searched for exactly
@@ -99,12 +101,18 @@ def compare(descriptors: Bytes, count: int) -> None:
     exact, values = flat_index(words), descriptors.astype(np.float32)
     shown = np.arange(0, len(values), len(values) // CHECKED)
 
-    def tell(name: str, start: float, word: Int64) -> None:
-        seconds, found = time.perf_counter() - start, recall(descriptors[shown], words[word[shown]], exact)
-        print(f"{len(values)} descriptors, {count} words, {name}: {seconds:.1f} s, recall@1 {found:.4f}", flush=True)
+    def tell(name: str, find: Callable[[], Int64]) -> None:
+        start, before = time.perf_counter(), time.process_time()
+        word = find()
+        seconds, used = time.perf_counter() - start, time.process_time() - before
+        found = recall(descriptors[shown], words[word[shown]], exact)
+        print(
+            f"{len(values)} descriptors, {count} words, {name}: {seconds:.1f} s, {used:.1f} s of processors, "
+            f"recall@1 {found:.4f}",
+            flush=True,
+        )
 
-    start = time.perf_counter()
-    tell("cells", start, nearest_words(descriptors, words, Cells.around(cells.centres, words))[1])
+    tell("cells", lambda: nearest_words(descriptors, words, Cells.around(cells.centres, words))[1])
     faiss = load()
     for threads in (1, processors()):
         with threadpool_limits(threads):
@@ -114,10 +122,8 @@ def compare(descriptors: Bytes, count: int) -> None:
             print(f"HNSW16, built with {threads} threads: {time.perf_counter() - start:.1f} s", flush=True)
     for width in (16, 32):
         graph.hnsw.efSearch = width
-        start = time.perf_counter()
-        tell(f"HNSW16 ef{width}, without building it", start, graph.search(values, 1)[1][:, 0])
-    start = time.perf_counter()
-    tell("exact", start, exact.search(values, 1)[1][:, 0])
+        tell(f"HNSW16 ef{width}, without building it", lambda: graph.search(values, 1)[1][:, 0])
+    tell("exact", lambda: exact.search(values, 1)[1][:, 0])
 
 
 def recall(descriptors: Bytes, words: Bytes | Float32, exact: Any) -> float:
