@@ -12,6 +12,7 @@ import numpy as np
 from resight.index import Index
 from resight.options import IndexingOptions
 from resight.vocabulary import Vocabulary
+from resight.vocabulary.nearest import Cells
 
 from .test_index import texture, write
 
@@ -51,7 +52,9 @@ def test_nothing_is_compiled_after_warming_up(tmp_path: Path) -> None:
     ready = Vocabulary.ready()
     halves = replace(ready, vocabularies=2)
     places = []
-    kinds = (ready, "nothing"), (halves, "nothing"), (Vocabulary.ready(codes=True), "codes"), (ready, "descriptors")
+    celled = replace(ready, cells=Cells.around(ready.centroids[:64], ready.centroids))
+    coded = Vocabulary.ready(codes=True)
+    kinds = (ready, "nothing"), (halves, "nothing"), (celled, "nothing"), (coded, "codes"), (ready, "descriptors")
     for number, (vocabulary, keep) in enumerate(kinds):
         indexing = IndexingOptions(keep=keep)
         with Index.create(tmp_path / f"{number}.resight", vocabulary=vocabulary, indexing=indexing) as index:

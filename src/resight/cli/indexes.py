@@ -330,7 +330,7 @@ def train(
     """Make a vocabulary from your own pictures, for `resight index --vocabulary`."""
     from ..images import find_pictures
     from ..machine import processors
-    from ..vocabulary import sample
+    from ..vocabulary import rounds, sample
     from ..vocabulary import train as train_vocabulary
 
     changed = parse_settings(settings, FeatureOptions, ImageOptions, VocabularyOptions)
@@ -348,7 +348,8 @@ def train(
     typer.echo(f"training {options.vocabularies * options.words} words on {len(rows)} descriptors …", err=True)
     read = len(paths) - len(skipped)
     source = f"{read} pictures of {', '.join(sorted({root.name for root in pictures}))}"
-    vocabulary = train_vocabulary(rows, options=options, source=source, features=features)
+    with counting(rounds(options), text="rounds") as done:
+        vocabulary = train_vocabulary(rows, options=options, source=source, features=features, done=done)
     vocabulary.save(out)
     facts: dict[str, Any] = {
         "vocabulary": str(out), "fingerprint": vocabulary.fingerprint, "words": vocabulary.words,

@@ -3,7 +3,7 @@
 from . import codes
 from .assign import Assigner
 from .k_means import k_means
-from .train import sample, train
+from .train import rounds, sample, train
 from .vocabulary import Vocabulary, spans
 
-__all__ = ["Assigner", "Vocabulary", "codes", "k_means", "sample", "spans", "train"]
+__all__ = ["Assigner", "Vocabulary", "codes", "k_means", "rounds", "sample", "spans", "train"]

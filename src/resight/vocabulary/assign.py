@@ -97,13 +97,15 @@ class Assigner:
 
 
 def _searches(vocabulary: Vocabulary) -> Iterator[Search]:
-    """One for each vocabulary. Approximate for a tree, and above SMALL words."""
+    """One for each vocabulary. Approximate for a tree, and above SMALL words; in stored cells where there are any."""
     if vocabulary.tree is not None:
         yield TreeSearch(vocabulary.centroids, vocabulary.tree).search
         return
-    each: list[Any] = np.split(vocabulary.centroids, vocabulary.vocabularies)
-    for centroids in each:
-        yield flat_index(centroids).search if len(centroids) <= SMALL else CellSearch(centroids).search
+    count, stored = vocabulary.vocabularies, vocabulary.cells
+    each: list[Any] = np.split(vocabulary.centroids, count)
+    for centroids, cells in zip(each, stored.split(count) if stored else [None] * count, strict=True):
+        exact = cells is None and len(centroids) <= SMALL
+        yield flat_index(centroids).search if exact else CellSearch(centroids, cells).search
 
 
 def signatures(projected: Float32, medians: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:

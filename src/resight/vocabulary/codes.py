@@ -22,14 +22,14 @@ MOST_LEARNT_FROM = 100_000  # descriptors; 400 for each entry of a codebook
 
 
 def learn_codebooks(
-    values: Float32, words: npt.NDArray[Any], *, options: VocabularyOptions, whole: bool
+    values: Bytes | Float32, words: npt.NDArray[Any], *, options: VocabularyOptions, whole: bool
 ) -> npt.NDArray[Any]:
     """(m, 256, d / m) from descriptors, which come in random order, and the centroid of each one's word.
 
     int16 where descriptors are whole numbers, else float32.
     """
     insist_on_codes(values, options.codes)
-    rest = values[:MOST_LEARNT_FROM] - words[:MOST_LEARNT_FROM].astype(np.float32)
+    rest = values[:MOST_LEARNT_FROM].astype(np.float32) - words[:MOST_LEARNT_FROM].astype(np.float32)
     parts = (np.ascontiguousarray(part) for part in np.split(rest, options.codes, axis=1))
     found = np.stack([k_means(part, CODEBOOK, options=options, whole=False) for part in parts])
     return np.rint(found).astype(np.int16) if whole else found

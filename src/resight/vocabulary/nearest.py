@@ -4,18 +4,20 @@ Exact search compares with every word. For indexing that costs more than half of
 would spend most of its time on it, so words are grouped into cells: each descriptor looks into the cells nearest to it,
 and all descriptors that look into a cell are compared with its words in one matrix product. With byte descriptors the
 comparisons are between exact integers, so they do not depend on threads or batches. The cells come from a seeded
-k-means on floats, and are as reproducible as that is.
+k-means on floats, and are as reproducible as that is; those of a large vocabulary are learnt with it and stored.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._faiss import load
 from .._numba import kernel
-from ..types import Bytes, Float32, Int64
+from ..types import Bytes, Float32, Int32, Int64
 
 # Words per cell and share of cells looked into for the nearest word and for several nearest ones; recall and rate are
 # measured by benchmarks/assignment.py.
@@ -26,7 +28,14 @@ PROBED_FOR_SEVERAL = 1 / 5
 LEAST_PROBED = 8
 # Below this many words exact search is as fast.
 SMALL = 2048
-ASSIGNMENT = f"{CELL_SIZE} {PROBED:.4f} {LEAST_PROBED} {SMALL}"  # what caches of assigned words must agree on
+# The same for large vocabularies, whose cells are stored; measured by benchmarks/vocabulary.py. The number looked into
+# is LEAST_PROBED and these times the root of how many cells there are: a fixed share would be too many of thousands.
+LARGE_CELL = 256
+PROBED_OF_LARGE = 0.45
+PROBED_OF_LARGE_FOR_SEVERAL = 1.2
+# What caches of assigned words must agree on.
+ASSIGNMENT = f"{CELL_SIZE} {PROBED:.4f} {LEAST_PROBED} {SMALL}"
+ASSIGNMENT_IN_STORED_CELLS = f"{PROBED_OF_LARGE} {PROBED_OF_LARGE_FOR_SEVERAL} {LEAST_PROBED}"
 
 
 def flat_index(centroids: Bytes | Float32) -> Any:
@@ -36,19 +45,50 @@ def flat_index(centroids: Bytes | Float32) -> Any:
     return index
 
 
-class CellSearch:
-    """The nearest words, looking into the nearest cells only."""
+@dataclass(frozen=True)
+class Cells:
+    """Which words lie near each other. Several vocabularies have equally many cells each, one after the other."""
 
-    def __init__(self, centroids: Bytes | Float32) -> None:
+    centres: Bytes | Float32  # (C, p), of the words' type
+    cell: Int32  # (K) of each word, counted within its vocabulary
+
+    @classmethod
+    def around(cls, centres: Bytes | Float32, words: Bytes | Float32) -> Cells:
+        """Each word in the cell whose centre is nearest."""
+        _, cell = flat_index(centres).search(words.astype(np.float32), 1)
+        return cls(centres, cell[:, 0].astype(np.int32))
+
+    @classmethod
+    def joined(cls, each: list[Cells]) -> Cells:
+        """Those of several vocabularies."""
+        centres: Any = np.concatenate([cells.centres for cells in each])
+        return cls(centres, np.concatenate([cells.cell for cells in each]))
+
+    def split(self, vocabularies: int) -> list[Cells]:
+        """Those of each vocabulary."""
+        centres: list[Any] = np.split(self.centres, vocabularies)
+        return [Cells(*mine) for mine in zip(centres, np.split(self.cell, vocabularies), strict=True)]
+
+    def fits(self, words: Bytes | Float32, vocabularies: int) -> bool:
+        """Every word is in a cell of its vocabulary."""
+        centres, cell = self.centres, self.cell
+        if centres.dtype != words.dtype or centres.ndim != 2 or centres.shape[1] != words.shape[1]:
+            return False
+        if cell.dtype != np.int32 or cell.shape != (len(words),) or len(centres) % vocabularies:
+            return False
+        return bool(cell.min() >= 0 and cell.max() < len(centres) // vocabularies)
+
+
+class CellSearch:
+    """The nearest words, looking into the nearest cells only: those given, or else cells that are learnt now."""
+
+    def __init__(self, centroids: Bytes | Float32, cells: Cells | None = None) -> None:
         values = centroids.astype(np.float32)
-        count = max(1, len(values) // CELL_SIZE)
-        clustering = load().Kmeans(values.shape[1], count, niter=10, seed=1, min_points_per_centroid=1)
-        clustering.cp.max_points_per_centroid = len(values)
-        clustering.train(values)
-        self._cells = np.rint(clustering.centroids) if centroids.dtype == np.uint8 else clustering.centroids
-        _, cell = clustering.index.search(values, 1)
-        self._order: Int64 = np.argsort(cell[:, 0], kind="stable")
-        self._bounds = np.searchsorted(cell[self._order, 0], np.arange(count + 1))
+        self._stored = cells is not None
+        cells = cells or _learn_cells(values, whole=centroids.dtype == np.uint8)
+        self._cells, cell = cells.centres.astype(np.float32), cells.cell
+        self._order: Int64 = np.argsort(cell, kind="stable")
+        self._bounds = np.searchsorted(cell[self._order], np.arange(len(self._cells) + 1))
         self._words = values[self._order]
         self._cell_halves, self._word_halves = _half_norms(self._cells), _half_norms(self._words)
 
@@ -57,9 +97,7 @@ class CellSearch:
 
         Words are compared by ‖w‖²/2 − x·w. A row whose cells hold too few words has an infinite distance for the rest.
         """
-        cells = len(self._cells)
-        share = PROBED if neighbours == 1 else PROBED_FOR_SEVERAL
-        probes = min(cells, max(LEAST_PROBED, round(cells * share)))
+        cells, probes = len(self._cells), self._probes(neighbours)
         near = np.argpartition(self._cell_halves - values @ self._cells.T, probes - 1, axis=1)[:, :probes]
         looked_into = near.ravel().astype(np.int16 if cells < 2**15 else np.int64)  # short ones sort faster
         order = np.argsort(looked_into, kind="stable")
@@ -73,6 +111,25 @@ class CellSearch:
                 products = values[visitor] @ self._words[first:last].T
                 _keep_nearest(visitor, products, self._word_halves[first:last], first, least, best)
         return 2 * (least + _half_norms(values)[:, None]), self._order[best]
+
+    def _probes(self, neighbours: int) -> int:
+        """How many cells are looked into."""
+        cells = len(self._cells)
+        if self._stored:
+            roots = PROBED_OF_LARGE if neighbours == 1 else PROBED_OF_LARGE_FOR_SEVERAL
+            return min(cells, LEAST_PROBED + round(roots * math.sqrt(cells)))
+        share = PROBED if neighbours == 1 else PROBED_FOR_SEVERAL
+        return min(cells, max(LEAST_PROBED, round(cells * share)))
+
+
+def _learn_cells(values: Float32, *, whole: bool) -> Cells:
+    count = max(1, len(values) // CELL_SIZE)
+    clustering = load().Kmeans(values.shape[1], count, niter=10, seed=1, min_points_per_centroid=1)
+    clustering.cp.max_points_per_centroid = len(values)
+    clustering.train(values)
+    _, cell = clustering.index.search(values, 1)
+    centres = np.rint(clustering.centroids) if whole else clustering.centroids
+    return Cells(centres, cell[:, 0].astype(np.int32))
 
 
 @kernel

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ..errors import VocabularyError
 from ..types import Bytes, Float32
+from .nearest import Cells
 from .tree import Tree
 
 SIGNATURE_BITS = 64
@@ -52,6 +53,7 @@ class Vocabulary:
     vocabularies: int = 1
     # (m, 256, d / m) int16 or float32: part i of a descriptor is its word's plus one of codebook i (see codes.py)
     codebooks: npt.NDArray[Any] | None = None
+    cells: Cells | None = None  # that words are looked for in; a small vocabulary's are made when they are needed
 
     @property
     def words(self) -> int:
@@ -94,6 +96,8 @@ class Vocabulary:
             arrays["vocabularies"] = np.array(self.vocabularies)
         if self.codebooks is not None:
             arrays["codebooks"] = self.codebooks
+        if self.cells is not None:  # which words are found depends on them
+            arrays |= {"cells": self.cells.centres, "cell": self.cells.cell}
         return arrays
 
     @classmethod
@@ -109,6 +113,7 @@ class Vocabulary:
                     reduction=arrays.get("reduction"),
                     vocabularies=operator.index(arrays.get("vocabularies", 1)),
                     codebooks=arrays.get("codebooks"),
+                    cells=Cells(arrays["cells"], arrays["cell"]) if {"cells", "cell"} & set(arrays) else None,
                 )
         except Exception as error:  # damaged archives make zipfile, zlib and numpy raise errors of all kinds
             raise VocabularyError(
@@ -134,6 +139,7 @@ class Vocabulary:
             and self.vocabularies >= 1
             and k % self.vocabularies == 0
             and (self.codebooks is None or self._has_fitting(self.codebooks))
+            and (self.cells is None or (self.tree is None and self.cells.fits(self.centroids, self.vocabularies)))
         )
 
     def _has_fitting(self, codebooks: npt.NDArray[Any]) -> bool:
