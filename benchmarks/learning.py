@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -78,8 +79,8 @@ def index(cache: Path, folder: Path) -> tuple[Path, dict[str, list[str]]]:
     with Writer(place) as writer:
         for key, each in zip(keys, found, strict=True):
             assert each.file
-            facts = {"key": key, "content": each.content, "path": None, "metadata": {}}
-            writer.add(make_entry(read(each.file), assigner, indexing=options, **facts))  # type: ignore[arg-type]
+            facts: dict[str, Any] = {"key": key, "content": each.content, "path": None, "metadata": {}}
+            writer.add(make_entry(read(each.file), assigner, indexing=options, **facts))
         writer.commit()
         writer.merge()
     assert len(groups) == GROUPS
