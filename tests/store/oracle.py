@@ -48,7 +48,7 @@ def scores(
 def _against_all(q: Counter[int], d: Counter[int], every: list[Counter[int]], measure: str) -> float:
     """The measures of LEARN-14 §2 that look at all pictures, with their usual options, and that of §3."""
     if measure == "learnt":
-        more = _similarity(q, d) - _similarity(q, Counter())
+        more = learnt(q, d) - learnt(q, Counter())
         return 1 + more if more > 0 else 1 / (1 - more)
     options = RECIPES_ASKED[measure].scoring
     weight = [idf * idf for idf in _idf_of(every)]
@@ -65,11 +65,11 @@ def _against_all(q: Counter[int], d: Counter[int], every: list[Counter[int]], me
     return 1 / (1 + (d - q).total() + factor * (q - d).total())
 
 
-def _similarity(q: Counter[int], d: Counter[int]) -> float:
+def learnt(q: Counter[int], d: Counter[int]) -> float:
     """LEARN-14 eq. 5, with the weights of the first similarity; counts beyond 2 are taken for 2."""
-    learnt = similarity()
-    bins = [learnt.pattern[min(q[w], 2), min(d[w], 2)] for w in range(WORDS)]
-    return sum(float(learnt.weights[group, b]) for group, b in zip(learnt.group, bins, strict=True))
+    known = similarity()
+    bins = [known.pattern[min(q[w], 2), min(d[w], 2)] for w in range(WORDS)]
+    return sum(float(known.weights[group, b]) for group, b in zip(known.group, bins, strict=True))
 
 
 def _idf(entries: Mapping[str, Entry]) -> list[float]:

@@ -77,7 +77,7 @@ def vocabulary(seed: int = 0, *, codes: bool = False) -> Vocabulary:
 def similarity(seed: int = 0) -> Similarity:
     """Weights that are exact in float32; those of words that both pictures have are the largest by far."""
     pattern = np.array([[0, 1, 2], [3, 4, 5], [6, 5, 7]], np.uint8)
-    weights = noise(("weights", seed), 3 * 8, kind=np.int8).reshape(3, 8).astype(np.float32) / 64
+    weights = (noise(("weights", seed), 3 * 8, kind=np.int8).reshape(3, 8) / 64).astype(np.float32)
     weights[:, pattern[1:, 1:]] += 16
     return Similarity(pattern, weights, noise(("group", seed), WORDS) % 3)
 

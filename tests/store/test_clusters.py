@@ -57,7 +57,7 @@ COUNTS = pytest.mark.parametrize("count", [1, WITH_CELLS, WITHOUT, 12])
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three segments, of which one picture was removed and one replaced, and a similarity, older than the last commit."""
+    """Three segments, of which one picture was removed and one replaced; a similarity older than the last commit."""
     build(tmp_path / "i", ENTRIES[:5], [*ENTRIES[5:], entry("gone", 50)], [entry("03", 51)])
     keep_similarity(tmp_path / "i")
     change(tmp_path / "i", add=[ENTRIES[3]], remove=["gone"])
