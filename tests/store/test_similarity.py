@@ -167,7 +167,7 @@ def test_damage_harms_nothing_else(folder: Path, tmp_path: Path) -> None:
     """The file is read when it is needed: not by other measures, nor to drop or to replace it."""
     before = state(folder)[1]
     keep_similarity(folder)
-    damaged = state(folder)[1]
+    learnt = state(folder)[1]
     (path,) = folder.glob("similarity-*.npz")
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
@@ -191,7 +191,7 @@ def test_damage_harms_nothing_else(folder: Path, tmp_path: Path) -> None:
     for place in (folder, other):
         assert check(place).problems == ()
         change(place, add=[ENTRIES[5]])
-    assert state(folder)[1] == damaged
+    assert state(folder)[1] == learnt
     assert state(other)[1] == before
 
 

@@ -57,16 +57,11 @@ class Snapshot:
         df: Int64 = np.sum([segment.df for segment in self.segments], axis=0)
         idf = idf_weights(df, self.pictures)
         tables = (lambda: self._tables) if self.manifest.keep == "codes" else None
-        return together(
-            [
-                Part(
-                    s.lists, s.squared, s.alive, idf, s.bounds, s.cells if s.has_cells else None, tables,
-                    known_alone=s.terms.get(LEARNT),
-                )
-                for s in self.segments
-            ],
-            lambda: self.similarity,
-        )  # fmt: skip
+        parts = []
+        for s in self.segments:
+            cells, alone = s.cells if s.has_cells else None, s.terms.get(LEARNT)
+            parts.append(Part(s.lists, s.squared, s.alive, idf, s.bounds, cells, tables, known_alone=alone))
+        return together(parts, lambda: self.similarity)
 
     @cached_property
     def _tables(self) -> Tables:
