@@ -17,8 +17,11 @@ from typer.testing import CliRunner
 
 from resight.cli import app, printable
 from resight.recipes import RECIPES
+from resight.store import Writer
+from resight.vocabulary import Vocabulary
 
 from .conftest import Demo
+from .scoring.made import similarity
 from .test_index import texture, write
 
 PROGRAM = [sys.executable, "-c", "from resight.cli import main; main()"]
@@ -122,6 +125,22 @@ def test_clusters(pictures: Path, tmp_path: Path) -> None:
     assert (facts["clusters"], facts["contexts"]) == (3, [])
     run("index", "--into", into, "--clusters", 0)
     assert run_json("info", into)["clusters"] == 0
+
+
+def test_a_similarity_that_an_index_keeps(pictures: Path, tmp_path: Path) -> None:
+    into = tmp_path / "i.resight"
+    ask = ("search", into, pictures / "2.png", "--top", 1, "--recipe", "learnt")
+    run("index", pictures, "--into", into, "--processes", 1)
+    assert "there is no learnt similarity here; learn one with `resight learn`" in run_json(*ask, code=2)["error"]
+    assert run_json("info", into)["similarity"] is None
+    assert "similarity   " not in run("info", into)
+    with Writer(into) as writer:
+        kept = similarity(Vocabulary.ready().words)
+        writer.keep_similarity(kept)
+    assert run_json("info", into)["similarity"] == kept.fingerprint
+    assert f"similarity   {kept.fingerprint}" in run("info", into)
+    assert "2.png" in run(*ask)
+    assert "is sound: 4 pictures" in run("check", into)
 
 
 @pytest.mark.parametrize(

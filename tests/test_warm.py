@@ -11,9 +11,11 @@ import numpy as np
 
 from resight.index import Index
 from resight.options import IndexingOptions
+from resight.store import Writer
 from resight.vocabulary import Vocabulary
 from resight.vocabulary.nearest import Cells
 
+from .scoring.made import similarity
 from .test_index import texture, write
 
 SCRIPT = """
@@ -37,8 +39,11 @@ chosen = [ScoringOptions(weak_geometry=weak, inter=inter) for weak in (False, Tr
 union = Recipe(description="", expand=ExpandOptions(kind="union"))
 for path in sys.argv[2:]:
     with Index.open(path) as index:
-        keep = index.info().settings["indexing"]["keep"]
-        able = [name for name, recipe in RECIPES.items() if recipe.indexing.keep in ("nothing", keep) and name != "learnt"]
+        facts = index.info()
+        kept = ("nothing", facts.settings["indexing"]["keep"])
+        able = [name for name, recipe in RECIPES.items() if recipe.indexing.keep in kept]
+        if not facts.similarity:
+            able.remove("learnt")
         for recipe in [*able, union, *(Recipe(description="", scoring=scoring) for scoring in chosen)]:
             result = index.search(sys.argv[1], recipe=recipe)
             assert result.hits
@@ -63,5 +68,8 @@ def test_nothing_is_compiled_after_warming_up(tmp_path: Path) -> None:
                 index.add(texture(seed), key=str(seed))
             for name in ("context", "context-l1"):
                 index.learn_context(name)
+        if vocabulary.vocabularies == 1:
+            with Writer(index.path) as writer:
+                writer.keep_similarity(similarity(vocabulary.words))
     query = write(tmp_path / "query.png", np.hstack([texture(1), texture(9)]))
     subprocess.run([sys.executable, "-c", SCRIPT, query, *places], check=True)

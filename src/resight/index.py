@@ -62,6 +62,7 @@ class IndexInfo:
     settings: dict[str, Any]
     contexts: list[str]  # recipes that context terms were learnt for
     clusters: int  # that pictures are put into
+    similarity: str | None  # fingerprint of what was learnt for the measure ``learnt``
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -181,6 +182,7 @@ class Index:
         made_for = {name: recipe for name, recipe in RECIPES.items() if recipe.indexing == self.indexing}
         known = {context_name(recipe.scoring, recipe.context): name for name, recipe in made_for.items()}
         contexts = dict.fromkeys(name_of(stored)[0] for stored in manifest.contexts)
+        similarity = self._snapshot.similarity
         return IndexInfo(
             path=str(self.path),
             pictures=manifest.pictures,
@@ -196,6 +198,7 @@ class Index:
             settings=manifest.settings,
             contexts=[known.get(name, f"own recipe, {name}") for name in contexts],
             clusters=self._snapshot.cluster_count,
+            similarity=similarity.fingerprint if similarity else None,
         )
 
     # Changing it

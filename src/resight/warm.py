@@ -20,7 +20,7 @@ def warm() -> None:
     """Run every kernel of a search once, on next to nothing, with the types that stored lists have."""
     lists = build([], words=1)
     similarity = Similarity(np.zeros((2, 2), np.uint8), np.zeros((1, 1), np.float32), np.zeros(1, np.uint8))
-    (part,) = together([Part.of(lists, pictures=1, idf=np.zeros(1, np.float32))], similarity)
+    (part,) = together([Part.of(lists, pictures=1, idf=np.zeros(1, np.float32))], lambda: similarity)
     words = Words(feature=np.zeros(1, np.int32), word=np.zeros(1, np.int32), signature=np.zeros(1, np.uint64))
     query = Query(words, np.zeros(1, GEOMETRY))
     words_alone = [measure for name, measure in MEASURES.items() if name != "knn"]

@@ -25,6 +25,8 @@ from ..store.support import (
     contents,
     entry,
     expected,
+    forget_similarity,
+    keep_similarity,
     learn_context,
     leftovers,
     rankings,
@@ -54,6 +56,7 @@ class Scenario:
     prepare: Callable[[Path], None]
     act: Callable[[Path, Disk], None]
     operations: int  # at least as many must be counted, or the test has lost its object
+    kept: tuple[int | None, int | None] = None, None  # seeds of the similarities before and after
 
 
 def _create(folder: Path, disk: Disk) -> None:
@@ -142,6 +145,19 @@ def _add_and_merge(folder: Path, disk: Disk) -> None:
     change(folder, add=[B, E], merge=True, disk=disk)
 
 
+def _keep_similarity(folder: Path, disk: Disk) -> None:
+    keep_similarity(folder, disk=disk)
+
+
+def _with_similarity(folder: Path) -> None:
+    _with_clusters(folder)
+    keep_similarity(folder, 1)
+
+
+def _forget_similarity(folder: Path, disk: Disk) -> None:
+    assert forget_similarity(folder, disk=disk)
+
+
 SCENARIOS: dict[str, Scenario] = {
     "create": Scenario(None, [], _nothing, _create, operations=8),
     "add": Scenario([A, B, C], [A, B, C, D, E], _one_segment, _add, operations=28),
@@ -165,6 +181,19 @@ SCENARIOS: dict[str, Scenario] = {
         _two_segments_with_codes,
         _change_and_merge_with_codes,
         operations=60,
+    ),
+    "keep similarity": Scenario([A, C, D], [A, C, D], _with_removals, _keep_similarity, operations=17, kept=(None, 0)),
+    "keep another similarity": Scenario(
+        [A, E, LARGE], [A, E, LARGE], _with_similarity, _keep_similarity, operations=20, kept=(1, 0)
+    ),
+    "forget similarity": Scenario(
+        [A, E, LARGE], [A, E, LARGE], _with_similarity, _forget_similarity, operations=11, kept=(1, None)
+    ),
+    "add and merge with similarity": Scenario(
+        [A, E, LARGE], [A, B, E, LARGE], _with_similarity, _add_and_merge, operations=76, kept=(1, 1)
+    ),
+    "cluster with similarity": Scenario(
+        [A, E, LARGE], [A, E, LARGE], _with_similarity, _cluster_again, operations=45, kept=(1, 1)
     ),
 }
 
@@ -193,11 +222,11 @@ class Judge:
         self._verdicts: dict[Files, bool] = {}
         self._found: dict[Files, Answers | None] = {}
 
-    def right(self, entries: list[Entry]) -> Answers:
-        name = repr([(e.key, e.content, e.words.code is None) for e in entries])
+    def right(self, entries: list[Entry], kept: int | None = None) -> Answers:
+        name = repr([kept, *((e.key, e.content, e.words.code is None) for e in entries)])
         if name not in self._known:
             folder = self._place / f"right-{len(self._known)}"
-            build(folder, sorted(entries, key=lambda e: e.key), codes=self._codes)
+            build(folder, sorted(entries, key=lambda e: e.key), codes=self._codes, kept=kept)
             found = answers(folder)
             assert found
             assert found[0] == expected(entries)
@@ -226,8 +255,8 @@ class Judge:
         """
         files = frozenset(tree(folder).items()) if folder.exists() else frozenset()
         if files not in self._verdicts:
-            self._verdicts[files] = self._decide(folder, scenario, last)
-            self.goes_on(folder, scenario.after if self._verdicts[files] else scenario.before)
+            done = self._verdicts[files] = self._decide(folder, scenario, last)
+            self.goes_on(folder, scenario.after if done else scenario.before, scenario.kept[done])
         return self._verdicts[files]
 
     def _decide(self, folder: Path, scenario: Scenario, last: int | None) -> bool:
@@ -238,20 +267,20 @@ class Judge:
         number = manifests.read(folder).commit
         if number == last:
             assert scenario.before is not None
-            assert found == self.right(scenario.before)
+            assert found == self.right(scenario.before, scenario.kept[0])
             return False
         assert last is None or number > last
-        assert found == self.right(scenario.after)
+        assert found == self.right(scenario.after, scenario.kept[1])
         return True
 
-    def goes_on(self, folder: Path, entries: list[Entry] | None) -> None:
+    def goes_on(self, folder: Path, entries: list[Entry] | None, kept: int | None = None) -> None:
         """The next writer sweeps what was left, and its commit is as good as any; a lost ``create`` is repeated."""
         if entries is None:
             create(folder, vocabulary(), SETTINGS, disk=QuickDisk())
         new = coded(Z) if manifests.read(folder).codes else Z
         change(folder, add=[new])
         assert leftovers(folder) == set()
-        assert answers(folder) == self.right([*(entries or []), new])
+        assert answers(folder) == self.right([*(entries or []), new], kept)
 
 
 def last_commit(folder: Path) -> int | None:

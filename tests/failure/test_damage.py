@@ -28,6 +28,7 @@ from ..store.support import (
     coded,
     contents,
     entry,
+    keep_similarity,
     learn_context,
     leftovers,
     ranking,
@@ -40,13 +41,17 @@ SMALL = 420  # bytes
 
 
 def make(folder: Path, *, seed: int = 0) -> Path:
-    """Two segments, with codes, context terms and clusters; the first has cells, and pictures were removed from it."""
+    """Two segments, with codes, context terms, clusters and a similarity.
+
+    The first has cells, and pictures were removed from it.
+    """
     others = [entry(e.key, 20 + i + seed) for i, e in enumerate([A, B, C, D, E])] if seed else [A, B, C, D, E]
     build(folder, [coded(e) for e in [*others[:3], entry("large", 30 + seed, features=21)]], vocabulary_seed=seed)
     cluster(folder, 2)
     change(folder, add=[coded(e) for e in others[3:]])
     change(folder, remove=["b"])
     learn_context(folder)
+    keep_similarity(folder, seed)
     (folder / "writer.lock").unlink()
     return folder
 
@@ -62,9 +67,11 @@ FILES = [
     "vocabulary.npz",
     "clusters-00000002.npz",
     "context-00000005.npz",
+    "similarity-00000006.npz",
     f"segments/{FIRST}/dead-00000004.npz",
     f"segments/{FIRST}/cells.npy",
     *(f"segments/{segment}/terms-{context_name(L1, NEAR)}-00000005.npy" for segment in (FIRST, SECOND)),
+    *(f"segments/{segment}/terms-learnt-00000006.npy" for segment in (FIRST, SECOND)),
     *(
         f"segments/{segment}/{file}"
         for segment in (FIRST, SECOND)

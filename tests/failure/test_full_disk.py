@@ -17,7 +17,7 @@ from resight.errors import StoreError
 from resight.options import ClusterOptions
 from resight.store import Disk, Writer, create
 
-from ..store.support import SETTINGS, QuickDisk, build, entry, vocabulary
+from ..store.support import SETTINGS, QuickDisk, build, entry, similarity, vocabulary
 from .children import start_talking
 from .disks import CountingDisk, FullDisk, strikes
 from .scenarios import CODED, NO_FEATURES, OTHER_A, SCENARIOS, A, B, E, Judge, copy, last_commit
@@ -30,6 +30,8 @@ ACTS: dict[str, tuple[str, Callable[[Writer], object]]] = {
     "merge": ("merge", lambda writer: writer.merge()),
     "codes": ("change and merge with codes", lambda writer: writer.merge()),
     "cluster": ("cluster", lambda writer: writer.cluster(ClusterOptions(count=2, kind="random", dimensions=4))),
+    "keep": ("keep another similarity", lambda writer: writer.keep_similarity(similarity())),
+    "forget": ("forget similarity", lambda writer: writer.forget_similarity()),
 }
 
 
@@ -56,7 +58,7 @@ def test_full_at_every_operation(act: str, tmp_path: Path) -> None:
     with _open(copy(prepared, tmp_path / "survey"), survey, name) as writer:
         opening = len(survey.done)
         do(writer)
-    assert len(survey.done) - opening > 20
+    assert len(survey.done) >= scenario.operations
     outcomes = set()
     for at, half in strikes(survey.done):
         folder, disk = copy(prepared, tmp_path / "full"), FullDisk(at, half=half)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,17 @@ import pytest
 from resight.errors import IndexDamagedError
 from resight.store import Disk, Entry, create
 
-from ..store.support import KEEPING_CODES, SETTINGS, change, cluster, coded, learn_context, vocabulary
+from ..store.support import (
+    KEEPING_CODES,
+    SETTINGS,
+    change,
+    cluster,
+    coded,
+    forget_similarity,
+    keep_similarity,
+    learn_context,
+    vocabulary,
+)
 from .disks import Fate, VolatileDisk
 from .scenarios import LARGE, MERGE_EARLY, NO_FEATURES, OTHER_A, A, B, C, D, E, Judge
 
@@ -25,8 +36,17 @@ def _learn(folder: Path, disk: Disk) -> None:
     learn_context(folder, disk=disk)
 
 
-# Each step of a life: what the index holds when it has returned, and what it does.
-Step = tuple[list[Entry], Callable[[Path, Disk], None]]
+def _forget(folder: Path, disk: Disk) -> None:
+    assert forget_similarity(folder, disk=disk)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Of a life: what the index holds when it has returned, and what it does."""
+
+    entries: list[Entry]
+    act: Callable[[Path, Disk], None]
+    kept: int | None = None  # the seed of its similarity
 
 
 def life(*, codes: bool) -> list[Step]:
@@ -37,23 +57,26 @@ def life(*, codes: bool) -> list[Step]:
 
     settings = KEEPING_CODES if codes else SETTINGS
     return [
-        ([], lambda folder, disk: create(folder, vocabulary(codes=codes), settings, disk=disk)),
-        (of(A, B, C), lambda folder, disk: change(folder, add=of(A, B, C), disk=disk)),
-        (of(A, B, C, D), lambda folder, disk: change(folder, add=of(D), disk=disk)),
-        (  # replaces, empties a segment, and merges by itself
+        Step([], lambda folder, disk: create(folder, vocabulary(codes=codes), settings, disk=disk)),
+        Step(of(A, B, C), lambda folder, disk: change(folder, add=of(A, B, C), disk=disk)),
+        Step(of(A, B, C, D), lambda folder, disk: change(folder, add=of(D), disk=disk)),
+        Step(  # replaces, empties a segment, and merges by itself
             of(OTHER_A, B, NO_FEATURES),
             lambda folder, disk: change(
                 folder, add=of(OTHER_A, NO_FEATURES), remove=["c", "d"], disk=disk, options=MERGE_EARLY
             ),
         ),
-        (of(OTHER_A, B, NO_FEATURES), _learn),
-        (of(OTHER_A, B, NO_FEATURES, E), lambda folder, disk: change(folder, add=of(E), disk=disk)),
-        (of(OTHER_A, B, NO_FEATURES, E), lambda folder, disk: change(folder, merge=True, disk=disk)),
-        (of(OTHER_A, B, NO_FEATURES, E), lambda folder, disk: cluster(folder, 2, disk=disk)),
-        (of(OTHER_A, B, NO_FEATURES, E, LARGE), lambda folder, disk: change(folder, add=of(LARGE), disk=disk)),
-        (of(OTHER_A, B, NO_FEATURES, E, LARGE), lambda folder, disk: cluster(folder, 3, disk=disk)),
-        (of(OTHER_A, B, NO_FEATURES, E, LARGE), lambda folder, disk: cluster(folder, 0, disk=disk)),
-        ([], lambda folder, disk: change(folder, remove=["a", "b", "none", "e", "large"], disk=disk)),
+        Step(of(OTHER_A, B, NO_FEATURES), _learn),
+        Step(of(OTHER_A, B, NO_FEATURES), lambda folder, disk: keep_similarity(folder, 0, disk=disk), 0),
+        Step(of(OTHER_A, B, NO_FEATURES, E), lambda folder, disk: change(folder, add=of(E), disk=disk), 0),
+        Step(of(OTHER_A, B, NO_FEATURES, E), lambda folder, disk: change(folder, merge=True, disk=disk), 0),
+        Step(of(OTHER_A, B, NO_FEATURES, E), lambda folder, disk: cluster(folder, 2, disk=disk), 0),
+        Step(of(OTHER_A, B, NO_FEATURES, E, LARGE), lambda folder, disk: change(folder, add=of(LARGE), disk=disk), 0),
+        Step(of(OTHER_A, B, NO_FEATURES, E, LARGE), lambda folder, disk: keep_similarity(folder, 1, disk=disk), 1),
+        Step(of(OTHER_A, B, NO_FEATURES, E, LARGE), lambda folder, disk: cluster(folder, 3, disk=disk), 1),
+        Step(of(OTHER_A, B, NO_FEATURES, E, LARGE), _forget),
+        Step(of(OTHER_A, B, NO_FEATURES, E, LARGE), lambda folder, disk: cluster(folder, 0, disk=disk)),
+        Step([], lambda folder, disk: change(folder, remove=["a", "b", "none", "e", "large"], disk=disk)),
     ]
 
 
@@ -67,14 +90,14 @@ class Watcher:
         self.root = place / "root"
         self.root.mkdir(parents=True)
         self.folder = self.root / "new" / "index"
-        self.allowed: list[list[Entry] | None] = [None]  # the last commit that returned, then the one under way
+        self.allowed: list[Step | None] = [None]  # the last one whose commit returned, then the one under way
         self.looked = 0
         self._judge, self._fates = judge, fates
 
     def play(self, disk: VolatileDisk, life: Sequence[Step]) -> None:
-        for entries, act in life:
-            self.allowed.append(entries)
-            act(self.folder, disk)
+        for step in life:
+            self.allowed.append(step)
+            step.act(self.folder, disk)
             del self.allowed[:-1]
             self.cut_power(disk)
 
@@ -83,7 +106,8 @@ class Watcher:
             left = disk.remains(fate)
             self.looked += 1
             found = self._judge.found(left, "new/index")
-            assert found in [None if e is None else self._judge.right(e) for e in self.allowed], fate.value
+            right = [step and self._judge.right(step.entries, step.kept) for step in self.allowed]
+            assert found in right, fate.value
 
 
 @pytest.mark.parametrize("codes", [False, True], ids=["plain", "codes"])
@@ -118,7 +142,7 @@ def life_after_death(tmp_path: Path, *, sync_when_opening: bool) -> None:
         opening = len(disk.syncs)
         disk.forget = lambda number, path: number == opening and not sync_when_opening
         disk.watch = lambda operation: watcher.cut_power(disk)
-        watcher.play(disk, [([A, B, C, D, E], lambda f, disk: change(f, add=[E], disk=disk))])
+        watcher.play(disk, [Step([A, B, C, D, E], lambda f, disk: change(f, add=[E], disk=disk))])
 
 
 def test_a_writer_makes_sure_of_the_manifest_it_finds(tmp_path: Path) -> None:

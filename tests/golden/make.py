@@ -7,7 +7,7 @@ from pathlib import Path
 from resight.store import Disk
 from resight.store.manifest import FORMAT
 
-from ..store.support import build, change, cluster, coded, entry, learn_context
+from ..store.support import build, change, cluster, coded, entry, keep_similarity, learn_context
 
 PLAIN = {
     key: entry(key, seed, features=0 if key == "empty" else None)
@@ -19,11 +19,13 @@ CODED = {key: coded(e) for key, e in PLAIN.items()}  # since format 4
 def make(folder: Path) -> None:
     """Two segments; one picture was removed and one replaced. Since format 4 with codes.
 
-    Learnt in between: since format 2 context terms, since format 3 two clusters, with cells in the first segment.
+    Learnt in between: since format 2 context terms, since format 3 two clusters, with cells in the first segment, since
+    format 5 a similarity.
     """
     old, gone = coded(entry("arch", 30)), coded(entry("gone", 31))
     build(folder, [old, CODED["bridge"], CODED["château"], gone, CODED["empty"]], disk=Disk())
     learn_context(folder, disk=Disk())
+    keep_similarity(folder, disk=Disk())
     change(folder, add=[coded(entry("gone", 32, features=25))], disk=Disk())  # makes lists long enough for cells
     cluster(folder, 2, disk=Disk())
     change(folder, add=[CODED["door\udcff"], CODED["arch"]], remove=["gone"], disk=Disk())

@@ -46,6 +46,7 @@ KNOWN = {
     "l2": ["château", "bridge", "arch", "door\udcff"],
     "cosine": ["bridge", "door\udcff", "château", "arch"],
     "hamming": ["bridge", "château", "door\udcff", "arch"],
+    "learnt": ["château", "door\udcff", "bridge", "arch"],
 }
 
 
@@ -58,6 +59,7 @@ def test_golden_index(folder: Path, tmp_path: Path) -> None:
     before, number = tree(folder), int(folder.name.removeprefix("format-"))
     held, new = (CODED, coded(entry("new", 40))) if number >= 4 else (PLAIN, entry("new", 40))
     assert state(folder)[0] == expected(held.values())
+    assert (("learnt", 0) in state(folder)[1]) == (number >= 5)
     with open_snapshot(folder) as snapshot:
         assert len(snapshot.segments) == 2
         for measure in possible(snapshot):
@@ -74,6 +76,7 @@ def test_golden_index(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "copy")
     change(tmp_path / "copy", add=[new], merge=True)
     assert state(tmp_path / "copy")[0] == expected([*held.values(), new])
+    assert check(tmp_path / "copy").problems == ()
     if number >= 2:
         known = terms(tmp_path / "copy")
         assert {key: known[key] for key in TERMS} == pytest.approx(TERMS, rel=1e-5)

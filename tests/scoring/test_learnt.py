@@ -12,7 +12,7 @@ from resight.options import ScoringOptions
 from resight.scoring import Part, Query, Similarity, score
 from resight.scoring.learnt import positive
 
-from .made import Array, histogram, lists_of, part_of, picture, random_collection, similarity
+from .made import Array, always, histogram, lists_of, part_of, picture, random_collection, similarity
 
 LEARNT = ScoringOptions(measure="learnt")
 
@@ -47,7 +47,7 @@ def test_lists_give_the_dense_sum(seed: int) -> None:
 def test_any_truncation(most: int) -> None:
     collection = random_collection(3)
     known = similarity(collection.k, most=most, groups=2, seed=most)
-    part = replace(collection.part, among=replace(collection.part.whole, similarity=known))
+    part = replace(collection.part, among=replace(collection.part.whole, similarity=always(known)))
     q, nothing = histogram(collection.query, collection.k), np.zeros(collection.k)
     right = [dense(known, q, histogram(p, collection.k)) - dense(known, q, nothing) for p in collection.pictures]
     found = scores(collection.query, part)
@@ -59,7 +59,7 @@ def test_by_hand() -> None:
     weights = np.array([[0, -2, -1, 5], [0, -1, -0.5, 2.5]], np.float32)
     known = Similarity(np.array([[0, 1], [2, 3]], np.uint8), weights, np.array([0, 1], np.uint8))
     plain = part_of([picture([0]), picture([0, 0, 1]), picture([1]), picture([])], 2, np.ones(2))
-    part = replace(plain, among=replace(plain.whole, similarity=known))
+    part = replace(plain, among=replace(plain.whole, similarity=always(known)))
     # Against an empty picture the query {0} scores −1; so {0} is 6 above it, {0, 0, 1} one less, {1} shares nothing.
     assert scores(picture([0]), part).tolist() == [7, 6, 0, 0]
     # Against an empty query pictures score what only they have.
@@ -93,4 +93,4 @@ def test_weights_survive_storing() -> None:
 def test_without_weights_there_is_nothing_to_score_by() -> None:
     plain = part_of([picture([0])], 1, np.ones(1))
     with pytest.raises(UsageError, match="resight learn"):
-        scores(picture([0]), replace(plain, among=replace(plain.whole, similarity=None)))
+        scores(picture([0]), replace(plain, among=replace(plain.whole, similarity=lambda: None)))

@@ -11,7 +11,7 @@ from resight.store import Entry
 from resight.types import Words
 
 from ..scoring.reference import hamming_scores
-from .support import RECIPES_ASKED, WORDS, asked, vocabulary
+from .support import RECIPES_ASKED, WORDS, asked, similarity, vocabulary
 
 
 def scores(
@@ -26,7 +26,7 @@ def scores(
         return _hamming(entries, query, measure, visited)
     counts = {key: Counter(e.words.word.tolist()) for key, e in entries.items()}
     wanted = Counter(query.word.tolist())
-    if measure in ("burst", "negative", "asymmetric"):
+    if measure in ("burst", "negative", "asymmetric", "learnt"):
         shared = {key: count for key, count in counts.items() if key in visited and wanted.keys() & count.keys()}
         return {key: _against_all(wanted, count, list(counts.values()), measure) for key, count in shared.items()}
     idf = _idf(entries)
@@ -46,7 +46,10 @@ def scores(
 
 
 def _against_all(q: Counter[int], d: Counter[int], every: list[Counter[int]], measure: str) -> float:
-    """The measures of LEARN-14 §2 that look at all pictures, with their usual options."""
+    """The measures of LEARN-14 §2 that look at all pictures, with their usual options, and that of §3."""
+    if measure == "learnt":
+        more = learnt(q, d) - learnt(q, Counter())
+        return 1 + more if more > 0 else 1 / (1 - more)
     options = RECIPES_ASKED[measure].scoring
     weight = [idf * idf for idf in _idf_of(every)]
     if measure == "burst":
@@ -60,6 +63,13 @@ def _against_all(q: Counter[int], d: Counter[int], every: list[Counter[int]], me
     common = sum(min(q[w], other[w]) for other in every for w in q)
     factor = max(options.alpha * sum(other.total() for other in every) / common - 1, 0)
     return 1 / (1 + (d - q).total() + factor * (q - d).total())
+
+
+def learnt(q: Counter[int], d: Counter[int]) -> float:
+    """LEARN-14 eq. 5, with the weights of the first similarity; counts beyond 2 are taken for 2."""
+    known = similarity()
+    bins = [known.pattern[min(q[w], 2), min(d[w], 2)] for w in range(WORDS)]
+    return sum(float(known.weights[group, b]) for group, b in zip(known.group, bins, strict=True))
 
 
 def _idf(entries: Mapping[str, Entry]) -> list[float]:

@@ -17,7 +17,7 @@ from resight.context import Reference, context_name
 from resight.options import ClusterOptions, ContextOptions, ScoringOptions, StoreOptions
 from resight.postings import GEOMETRY
 from resight.recipes import RECIPES, Recipe
-from resight.scoring import MEASURES, Query, score
+from resight.scoring import MEASURES, Query, Similarity, score
 from resight.search import shortlist
 from resight.store import Disk, Entry, Snapshot, Writer, create, open_snapshot
 from resight.store import manifest as manifests
@@ -74,6 +74,14 @@ def vocabulary(seed: int = 0, *, codes: bool = False) -> Vocabulary:
     )
 
 
+def similarity(seed: int = 0) -> Similarity:
+    """Weights that are exact in float32; those of words that both pictures have are the largest by far."""
+    pattern = np.array([[0, 1, 2], [3, 4, 5], [6, 5, 7]], np.uint8)
+    weights = (noise(("weights", seed), 3 * 8, kind=np.int8).reshape(3, 8) / 64).astype(np.float32)
+    weights[:, pattern[1:, 1:]] += 16
+    return Similarity(pattern, weights, noise(("group", seed), WORDS) % 3)
+
+
 def words(seed: object, rows: int) -> Words:
     """Uneven words, and signatures within reach of their word's, so that every measure has something to find."""
     uneven = (noise(("word", seed), rows) % WORDS) * (noise(("skew", seed), rows) % WORDS) // (WORDS - 1)
@@ -118,8 +126,9 @@ def asked(query: Words) -> Query:
 
 
 def possible(snapshot: Snapshot) -> list[str]:
-    """What this index can be asked: it keeps codes, or it does not."""
-    return [name for name in RECIPES_ASKED if snapshot.manifest.codes or RECIPES_ASKED[name].scoring.measure != "knn"]
+    """What this index can be asked: it keeps codes and a similarity, or it does not."""
+    kept = {"knn": snapshot.manifest.codes, "learnt": snapshot.manifest.similarity}
+    return [name for name, recipe in RECIPES_ASKED.items() if kept.get(recipe.scoring.measure, True)]
 
 
 def build(
@@ -129,13 +138,19 @@ def build(
     options: StoreOptions = NEVER_MERGE,
     disk: Disk | None = None,
     codes: bool = False,
+    kept: int | None = None,
 ) -> None:
-    """A new index with one commit per batch; it keeps codes if told so, or if the entries have some."""
+    """A new index with one commit per batch; it keeps codes if told so, or if the entries have some.
+
+    kept: the seed of a similarity that it has from the beginning.
+    """
     disk = disk or QuickDisk()
     commits = [list(batch) for batch in batches]
     codes = codes or any(e.words.code is not None for batch in commits for e in batch)
     settings = KEEPING_CODES if codes else SETTINGS
     create(folder, vocabulary(vocabulary_seed, codes=codes), settings, disk=disk)
+    if kept is not None:
+        keep_similarity(folder, kept, disk=disk)
     for batch in commits:
         change(folder, add=batch, options=options, disk=disk)
 
@@ -187,6 +202,18 @@ def cluster(folder: Path, count: int, *, kind: str = "random", sample: int = 10_
     """Put all pictures into clusters, in one commit by one writer."""
     with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:
         writer.cluster(ClusterOptions(count=count, kind=kind, sample=sample, dimensions=4))
+
+
+def keep_similarity(folder: Path, seed: int = 0, *, disk: Disk | None = None) -> None:
+    """In one commit by one writer."""
+    with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:
+        writer.keep_similarity(similarity(seed))
+
+
+def forget_similarity(folder: Path, *, disk: Disk | None = None) -> bool:
+    """In one commit by one writer; False if there was none."""
+    with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:
+        return writer.forget_similarity()
 
 
 # What an index holds, in forms that can be compared
@@ -287,10 +314,10 @@ def state(folder: Path) -> tuple[dict[str, Stored], dict[tuple[str, int], Rankin
 
 
 def state_of(
-    entries: Mapping[str, Entry], folder: Path, *, codes: bool = False
+    entries: Mapping[str, Entry], folder: Path, *, codes: bool = False, kept: int | None = None
 ) -> tuple[dict[str, Stored], dict[tuple[str, int], Ranking], dict[str, Any]]:
     """What an index of these entries alone answers, made at a new folder in one commit in sorted order."""
-    build(folder, [entries[key] for key in sorted(entries)], codes=codes)
+    build(folder, [entries[key] for key in sorted(entries)], codes=codes, kept=kept)
     return state(folder)
 
 

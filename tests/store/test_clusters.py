@@ -39,6 +39,7 @@ from .support import (
     cluster,
     entry,
     expected,
+    keep_similarity,
     learn_context,
     leftovers,
     rankings,
@@ -56,8 +57,9 @@ COUNTS = pytest.mark.parametrize("count", [1, WITH_CELLS, WITHOUT, 12])
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three segments, of which one picture was removed and one replaced."""
+    """Three segments, of which one picture was removed and one replaced; a similarity older than the last commit."""
     build(tmp_path / "i", ENTRIES[:5], [*ENTRIES[5:], entry("gone", 50)], [entry("03", 51)])
+    keep_similarity(tmp_path / "i")
     change(tmp_path / "i", add=[ENTRIES[3]], remove=["gone"])
     return tmp_path / "i"
 

@@ -30,8 +30,10 @@ from .support import (
     coded,
     entry,
     expected,
+    keep_similarity,
     leftovers,
     rankings,
+    similarity,
     state,
     state_of,
     vocabulary,
@@ -55,6 +57,7 @@ class Operations(RuleBasedStateMachine):
         self.committed: dict[str, int] = {}
         self.pending: dict[str, int] = {}
         self.clusters = 0
+        self.kept: int | None = None  # the seed of a similarity
         self.compared = 0
 
     @initialize(merge_factor=st.integers(2, 4), codes=st.booleans())
@@ -115,6 +118,18 @@ class Operations(RuleBasedStateMachine):
         self.committed, self.clusters = dict(self.pending), 0
         self.compare()
 
+    @rule(seed=st.integers(0, 1))
+    def keep_similarity(self, seed: int) -> None:
+        self.writer.keep_similarity(similarity(seed))
+        self.committed, self.kept = dict(self.pending), seed
+        self.compare()
+
+    @rule()
+    def forget_similarity(self) -> None:
+        assert self.writer.forget_similarity() == (self.kept is not None)
+        self.committed, self.kept = dict(self.pending), None
+        self.compare()
+
     @rule()
     def close_without_commit(self) -> None:
         self.writer.close()
@@ -125,12 +140,14 @@ class Operations(RuleBasedStateMachine):
     def compare(self) -> None:
         self.compared += 1
         survivors = {key: self.made(key, seed) for key, seed in self.committed.items()}
-        right = state_of(survivors, self.folder.with_name(f"fresh-{self.compared}"), codes=self.codes)
+        fresh = self.folder.with_name(f"fresh-{self.compared}")
+        right = state_of(survivors, fresh, codes=self.codes, kept=self.kept)
         assert state(self.folder) == right
         assert right[0] == expected(survivors.values())
         assert check(self.folder).problems == ()
         assert leftovers(self.folder) == set()
         with open_snapshot(self.folder) as snapshot:
+            assert ("learnt", 0) in right[1] or self.kept is None
             assert len(snapshot.clusters.entries if snapshot.clusters else ()) == self.clusters
             if self.clusters:
                 assert rankings(snapshot, probe=self.clusters) == right[1]
@@ -163,6 +180,7 @@ def test_scores_are_those_of_the_formulas(tmp_path: Path) -> None:
     entries = {key: coded(entry(key, seed)) for seed, key in enumerate("abcdefgh")}
     gone = coded(entry("a", 99)), coded(entry("z", 5))
     build(tmp_path / "index", [gone[0], *(entries[key] for key in "bcd"), gone[1]], [entries["a"]])
+    keep_similarity(tmp_path / "index")
     change(tmp_path / "index", add=[entries[key] for key in "efgh"], remove=["z"])
     with open_snapshot(tmp_path / "index") as snapshot:
         assert len(snapshot.segments) == 3

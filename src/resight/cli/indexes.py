@@ -194,6 +194,8 @@ def info(
         typer.echo(f"clusters     {facts.clusters}")
     if facts.contexts:
         typer.echo(f"contexts     {', '.join(facts.contexts)}")
+    if facts.similarity:
+        typer.echo(f"similarity   {facts.similarity}")
     return 0
 
 

@@ -15,7 +15,7 @@ def learnt(query: Words, part: Part, clusters: Int64 | None) -> Float32:
 
     Eq. 12, less s̄(q, 0) and s(0, 0), which are the same for all pictures.
     """
-    similarity = part.whole.similarity
+    similarity = part.whole.similarity()
     if similarity is None:
         raise UsageError("there is no learnt similarity here; learn one with `resight learn`, or use another recipe")
     word, counts = np.unique(query.word, return_counts=True)

@@ -16,6 +16,8 @@ from ..vocabulary import Vocabulary
 from . import kernels
 from .similarity import Similarity
 
+ReadSimilarity = Callable[[], Similarity | None]
+
 
 class ReadLists(Protocol):
     def __call__(self, words: Int32 | None, *columns: str) -> Lists:
@@ -141,10 +143,11 @@ class Part:
     @cached_property
     def alone(self) -> Float32:
         """What each picture scores against an empty query, by the collection's learnt similarity."""
-        assert self.whole.similarity
         if self.known_alone is not None:
             return self.known_alone
-        return self.whole.similarity.alone(self.read(None, "image"), self.pictures)
+        similarity = self.whole.similarity()
+        assert similarity
+        return similarity.alone(self.read(None, "image"), self.pictures)
 
     @cached_property
     def mean_products(self) -> tuple[Float64, Float64]:
@@ -199,7 +202,7 @@ class Whole:
     """A collection: the living pictures of all its parts, counted when it is first asked for."""
 
     parts: Sequence[Part]
-    similarity: Similarity | None = None  # learnt for it
+    similarity: ReadSimilarity = lambda: None  # learnt for it; None: nothing was
 
     @cached_property
     def mean(self) -> Float64:
@@ -224,7 +227,7 @@ class Whole:
         return np.maximum(total / kernels.ROOT_UNIT, 1)
 
 
-def together(parts: Sequence[Part], similarity: Similarity | None = None) -> list[Part]:
+def together(parts: Sequence[Part], similarity: ReadSimilarity = lambda: None) -> list[Part]:
     """The same, as parts of one collection."""
     whole = Whole(parts, similarity)
     return [replace(part, among=whole) for part in parts]

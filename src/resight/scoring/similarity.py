@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from .._numba import kernel
+from ..errors import UsageError
 from ..postings import Lists
 from ..types import Bytes, Float32, Float64, Int64, UInt32
 
@@ -58,6 +59,28 @@ class Similarity:
         found = np.zeros(pictures)
         add_alone(self.group, self.against_nothing, lists.offsets, lists.image, found)
         return found.astype(np.float32)
+
+    def insist_on_fit(self, words: int) -> None:
+        """Raise UsageError unless there is a weight for any counts of so many words: kernels do not look twice."""
+        if self.group.shape != (words,):
+            raise UsageError(
+                f"a similarity of {self.group.size} words does not fit the {words} of this vocabulary; "
+                "learn one with it: `resight learn`"
+            )
+        if not self._fits_together():
+            raise UsageError("the arrays of this similarity do not fit together; learn it again with `resight learn`")
+
+    def _fits_together(self) -> bool:
+        kinds = [array.dtype.name for array in (self.pattern, self.weights, self.group)]
+        if kinds != ["uint8", "float32", "uint8"] or self.pattern.ndim != 2 or self.weights.ndim != 2:
+            return False
+        (rows, columns), (groups, bins) = self.pattern.shape, self.weights.shape
+        return (
+            rows == columns > 1
+            and int(self.pattern.max()) < bins
+            and int(self.group.max(initial=0)) < groups
+            and bool(np.isfinite(self.weights).all())
+        )
 
     @property
     def fingerprint(self) -> str:

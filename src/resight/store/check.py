@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import IndexDamagedError, VocabularyError
+from ..errors import IndexDamagedError, UsageError, VocabularyError
 from ..postings import cells, count
+from ..scoring import Similarity
 from ..types import Int64
 from ..vocabulary.codes import kept_bytes
 from . import lock
 from . import manifest as manifests
-from .manifest import Manifest, SegmentRecord
+from .manifest import LEARNT, LEARNT_FILES, Manifest, SegmentRecord
 from .segment import BOUNDS, CELLS, FOLDER, Segment, read_whole
 from .snapshot import read_vocabulary
 
@@ -45,6 +46,7 @@ def check(folder: Path) -> CheckReport:
 def _check(folder: Path, manifest: Manifest) -> CheckReport:
     problems = list(_vocabulary_problems(folder, manifest))
     keys: set[bytes] = set()
+    similarity = _similarity(folder, manifest)
     for record in manifest.segments:
         try:
             segment = Segment(folder, record, codes=manifest.codes)
@@ -52,7 +54,7 @@ def _check(folder: Path, manifest: Manifest) -> CheckReport:
             problems.append(str(error))
             continue
         with closing(segment):
-            problems += _segment_problems(segment, record, keys)
+            problems += _segment_problems(segment, record, keys, similarity)
     problems += _learnt_problems(folder, manifest)
     problems += _unknown_files(folder, manifest)
     return CheckReport(manifest.pictures, manifest.features, index_size(manifest), tuple(problems))
@@ -92,22 +94,33 @@ def _vocabulary_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
         yield f"{kept} bytes are kept of each descriptor, {manifest.codes} recorded"
 
 
+def _similarity(folder: Path, manifest: Manifest) -> Similarity | None:
+    """To compare terms with; None also if it is damaged, which ``_learnt_problems`` says."""
+    try:
+        file = manifest.similarity
+        return Similarity.from_bytes(read_whole(folder / file.name, file)) if file else None
+    except IndexDamagedError:
+        return None
+
+
 def _learnt_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
     for file in manifest.learnt:
         try:
             read_whole(folder / file.name, file)
         except IndexDamagedError as error:
             yield str(error)
-    for name in manifest.contexts:
+    for name in manifest.terms:
         for record in manifest.segments:
             if name not in record.terms:
-                yield f"segment {record.name} has no terms of context {name}"
+                yield f"segment {record.name} has no terms named {name}"
     for record in manifest.segments:
         if (BOUNDS in record.files) != bool(manifest.clusters):
             yield f"segment {record.name} is {'not ' if manifest.clusters else ''}ordered by cluster"
 
 
-def _segment_problems(segment: Segment, record: SegmentRecord, keys: set[bytes]) -> Iterator[str]:
+def _segment_problems(
+    segment: Segment, record: SegmentRecord, keys: set[bytes], similarity: Similarity | None
+) -> Iterator[str]:
     sound = True
     for file in segment.files.values():
         try:
@@ -116,10 +129,13 @@ def _segment_problems(segment: Segment, record: SegmentRecord, keys: set[bytes])
             sound = False
             yield str(error)
     if sound:  # counts of damaged lists would only repeat the message
-        yield from (f"segment {record.name}: {problem}" for problem in _count_problems(segment, record, keys))
+        found = _count_problems(segment, record, keys, similarity)
+        yield from (f"segment {record.name}: {problem}" for problem in found)
 
 
-def _count_problems(segment: Segment, record: SegmentRecord, keys: set[bytes]) -> Iterator[str]:
+def _count_problems(
+    segment: Segment, record: SegmentRecord, keys: set[bytes], similarity: Similarity | None
+) -> Iterator[str]:
     lists = segment.all_lists()
     if len(lists.image) != record.features or lists.offsets[0] != 0 or lists.offsets[-1] != record.features:
         yield f"{len(lists.image)} postings, offsets up to {lists.offsets[-1]}, {record.features} features recorded"
@@ -142,6 +158,8 @@ def _count_problems(segment: Segment, record: SegmentRecord, keys: set[bytes]) -
         yield "the count of removed pictures is wrong"
     if segment.bounds is not None:
         yield from _cluster_problems(segment, segment.bounds)
+    if similarity and LEARNT in segment.terms:
+        yield from _alone_problems(segment, similarity)
     living = {row.values()[1] for row in rows if segment.alive[row.ordinal]}
     if living & keys:
         yield f"{len(living & keys)} keys are alive in another segment too"
@@ -159,10 +177,20 @@ def _cluster_problems(segment: Segment, bounds: Int64) -> Iterator[str]:
             yield "the places of clusters differ from the lists"
 
 
+def _alone_problems(segment: Segment, similarity: Similarity) -> Iterator[str]:
+    try:
+        similarity.insist_on_fit(segment.words)
+    except UsageError as error:
+        yield str(error)
+    else:
+        if not np.array_equal(segment.alone(similarity), segment.terms[LEARNT]):
+            yield "terms of the similarity differ from the lists"
+
+
 def _unknown_files(folder: Path, manifest: Manifest) -> Iterator[str]:
     """Leftovers of a crash are harmless and swept by the next writer; anything else should not be here."""
     known = {manifests.NAME, f"{manifests.NAME}.new", manifest.vocabulary.name, lock.NAME, FOLDER}
     for path in sorted(folder.iterdir()):
-        ours = path.name in known or path.match("context-*.npz") or path.match("clusters-*.npz")
+        ours = path.name in known or any(path.match(pattern) for pattern in LEARNT_FILES)
         if not ours and not path.name.startswith("."):  # a file manager's .DS_Store does no harm
             yield f"{path} does not belong to the index; move it away"

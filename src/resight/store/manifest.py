@@ -1,6 +1,6 @@
 """The one small file that says what an index is: replaced whole at each commit, so a commit happens or does not.
 
-First line: ``resight-index 4 CRC32``; the CRC covers every byte after that line. Then JSON.
+First line: ``resight-index 5 CRC32``; the CRC covers every byte after that line. Then JSON.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from ..errors import IndexDamagedError, IndexMissingError
 from .checked import damaged, unreadable
 from .disk import Disk
 
-FORMAT = 4
+FORMAT = 5
 NAME = "manifest"
 MAGIC = "resight-index"
-SINCE = {"contexts": 2, "clusters": 3, "codes": 4}  # formats that entries of the manifest came with
+SINCE = {"contexts": 2, "clusters": 3, "codes": 4, "similarity": 5}  # formats that entries of the manifest came with
+LEARNT = "learnt"  # what segments have terms of beside contexts: the similarity's s(0, d) of each picture
+LEARNT_FILES = ("context-*.npz", "clusters-*.npz", "similarity-*.npz")  # names of ``Manifest.learnt``
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class SegmentRecord:
     dead: FileRecord | None = None
     dead_pictures: int = 0
     dead_features: int = 0
-    terms: dict[str, FileRecord] = field(default_factory=dict)  # by context: a float32 for each picture
+    terms: dict[str, FileRecord] = field(default_factory=dict)  # by context, or LEARNT: a float32 for each picture
 
     @property
     def beside(self) -> list[FileRecord]:
@@ -62,6 +64,7 @@ class Manifest:
     contexts: dict[str, FileRecord] = field(default_factory=dict)  # reference sets, by fingerprint of their options
     clusters: FileRecord | None = None  # what pictures are put into clusters by; all segments are ordered by cluster
     codes: int = 0  # bytes kept of each feature's descriptor
+    similarity: FileRecord | None = None  # learnt for its pictures
 
     @property
     def keep(self) -> str:
@@ -85,7 +88,12 @@ class Manifest:
     @property
     def learnt(self) -> list[FileRecord]:
         """Files beside the segments that say what was learnt from all pictures."""
-        return [*self.contexts.values(), *([self.clusters] if self.clusters else [])]
+        return [*self.contexts.values(), *(file for file in (self.clusters, self.similarity) if file)]
+
+    @property
+    def terms(self) -> list[str]:
+        """What all segments have terms of."""
+        return [*self.contexts, *([LEARNT] if self.similarity else [])]
 
     def next(self, **changed: Any) -> Manifest:
         return replace(self, commit=self.commit + 1, **changed)
@@ -146,7 +154,7 @@ def _from_json(values: dict[str, Any]) -> Manifest:
         )
         for s in values["segments"]
     )
-    clusters = values.get("clusters")
+    clusters, similarity = values.get("clusters"), values.get("similarity")
     return Manifest(
         **{
             **values,
@@ -154,8 +162,9 @@ def _from_json(values: dict[str, Any]) -> Manifest:
             "segments": segments,
             "contexts": files(values.get("contexts", {})),
             "clusters": FileRecord(**clusters) if clusters else None,
+            "similarity": FileRecord(**similarity) if similarity else None,
         }
     )
 
 
-__all__ = ["FORMAT", "NAME", "FileRecord", "Manifest", "SegmentRecord", "read", "write"]
+__all__ = ["FORMAT", "LEARNT", "LEARNT_FILES", "NAME", "FileRecord", "Manifest", "SegmentRecord", "read", "write"]

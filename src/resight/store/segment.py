@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..postings import GEOMETRY, Lists, build, cells, count, forward, frozen, of_picture, worth_cells
+from ..scoring import Similarity
 from ..types import Float32, Int32, Int64, UInt32, Words
 from . import table
 from .checked import CheckedFile, block_count, block_sums, damaged, map_bytes, unreadable
@@ -123,7 +124,7 @@ def _write_bounds(folder: Path, lists: Lists, bounds: Int64 | None, disk: Disk) 
 
 
 def write_beside(folder: Path, name: str, file: str, data: bytes, disk: Disk) -> FileRecord:
-    """Store what is known of a segment's pictures since it was written: removals, context terms."""
+    """Store what is known of a segment's pictures since it was written: removals, terms."""
     path = folder / FOLDER / name / file
     disk.write(path, data)
     disk.sync(path)
@@ -269,6 +270,10 @@ class Segment:
         lists = self.lists(None, "image", "signature", "geometry").within(span)
         for begin, block in forward(lists, pictures=self.record.pictures, size=BLOCK):
             yield begin, list(block.pictures())
+
+    def alone(self, similarity: Similarity) -> Float32:
+        """What each picture scores against an empty query; of checked lists."""
+        return similarity.alone(self.lists(None, "image"), self.record.pictures)
 
     def all_lists(self) -> Lists:
         """The lists with every byte checked, for merging and checking."""

@@ -13,12 +13,12 @@ from ..clusters import Clusters
 from ..context import context_name, insist_on_context, stored_names
 from ..errors import IndexDamagedError, UsageError
 from ..options import ContextOptions, ScoringOptions
-from ..scoring import Part, Tables, idf_weights, together
+from ..scoring import Part, Similarity, Tables, idf_weights, together
 from ..types import Bytes, Float32, Int64, Words
 from ..vocabulary import Vocabulary, spans
 from . import manifest as manifests
 from .checked import map_bytes, unreadable
-from .manifest import Manifest
+from .manifest import LEARNT, FileRecord, Manifest
 from .segment import Segment, read_whole
 from .table import Row
 
@@ -32,7 +32,8 @@ class Snapshot:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder, self.manifest = folder, manifest
         self.segments: list[Segment] = []
-        self._clusters_file = _opened(folder / manifest.clusters.name) if manifest.clusters else None
+        self._clusters_file = _opened(folder, manifest.clusters)
+        self._similarity_file = _opened(folder, manifest.similarity)
         try:
             for record in manifest.segments:
                 self.segments.append(Segment(folder, record, codes=manifest.codes))
@@ -56,12 +57,11 @@ class Snapshot:
         df: Int64 = np.sum([segment.df for segment in self.segments], axis=0)
         idf = idf_weights(df, self.pictures)
         tables = (lambda: self._tables) if self.manifest.keep == "codes" else None
-        return together(
-            [
-                Part(s.lists, s.squared, s.alive, idf, s.bounds, s.cells if s.has_cells else None, tables)
-                for s in self.segments
-            ]
-        )
+        parts = []
+        for s in self.segments:
+            cells, alone = s.cells if s.has_cells else None, s.terms.get(LEARNT)
+            parts.append(Part(s.lists, s.squared, s.alive, idf, s.bounds, cells, tables, known_alone=alone))
+        return together(parts, lambda: self.similarity)
 
     @cached_property
     def _tables(self) -> Tables:
@@ -70,15 +70,24 @@ class Snapshot:
     @cached_property
     def clusters(self) -> Clusters | None:
         """What pictures were put into clusters by."""
-        record, data = self.manifest.clusters, self._clusters_file
+        remedy = f"`resight index --clusters 0 --into {self.folder}`, or make new clusters"
+        data = self._checked(self.manifest.clusters, self._clusters_file, remedy)
+        return Clusters.from_bytes(data) if data else None
+
+    @cached_property
+    def similarity(self) -> Similarity | None:
+        """What was learnt for these pictures, with the words of their only vocabulary."""
+        remedy = "`resight learn --forget`, or learn it again"
+        data = self._checked(self.manifest.similarity, self._similarity_file, remedy)
+        return Similarity.from_bytes(data) if data else None
+
+    def _checked(self, record: FileRecord | None, data: Bytes | None, remedy: str) -> bytes | None:
+        """What a file beside the segments holds; None where there is none."""
         if record is None or data is None:
             return None
         if len(data) != record.size or zlib.crc32(data.data) != record.crc:
-            raise IndexDamagedError(
-                f"{self.folder / record.name} is damaged; nothing else is: drop it with "
-                f"`resight index --clusters 0 --into {self.folder}`, or make new clusters"
-            )
-        return Clusters.from_bytes(data.tobytes())
+            raise IndexDamagedError(f"{self.folder / record.name} is damaged; nothing else is: drop it with {remedy}")
+        return data.tobytes()
 
     @property
     def cluster_count(self) -> int:
@@ -175,12 +184,14 @@ def open_snapshot(folder: Path) -> Snapshot:
             manifest = newer
 
 
-def _opened(path: Path) -> Bytes:
+def _opened(folder: Path, record: FileRecord | None) -> Bytes | None:
     """A file's bytes, mapped and not yet checked; they stay readable when a writer removes the file."""
+    if record is None:
+        return None
     try:
-        return map_bytes(path)
+        return map_bytes(folder / record.name)
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise unreadable(folder / record.name, error) from None
 
 
 def read_vocabulary(folder: Path, manifest: Manifest) -> Vocabulary:

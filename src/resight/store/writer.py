@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from ..context import Reference, context_name, insist_on_context, name_of, store
 from ..errors import IndexExistsError, StoreError, UsageError
 from ..options import ClusterOptions, ContextOptions, IndexingOptions, ScoringOptions, StoreOptions, from_dict
 from ..postings import count
-from ..scoring import Query
+from ..scoring import Query, Similarity
 from ..types import Float32, UInt32
 from ..vocabulary import Vocabulary, spans
 from ..vocabulary.codes import kept_bytes
@@ -32,7 +32,7 @@ from .disk import Disk, writing
 from .entry import Entry
 from .lock import NAME as LOCK
 from .lock import WriterLock
-from .manifest import FileRecord, Manifest, SegmentRecord
+from .manifest import LEARNT, LEARNT_FILES, FileRecord, Manifest, SegmentRecord
 from .merge import Numbering, choose, clusters_of, merge, number
 from .segment import FOLDER, Dead, Segment, read_whole, terms_to_bytes, write, write_beside
 from .snapshot import VOCABULARY, Snapshot
@@ -180,7 +180,7 @@ class Writer:
         return True
 
     def _write(self, entries: list[Entry], commit: int) -> SegmentRecord:
-        """The added pictures as a segment, by cluster if there are any, with the context terms that are known."""
+        """The added pictures as a segment, by cluster if there are any, with all terms that the others have."""
         bounds, clusters = None, self._base.clusters
         if clusters:
             cluster = clusters.assign(entry.words.within(self._spans[0]).word for entry in entries)
@@ -189,6 +189,9 @@ class Writer:
         name = f"{commit:08d}"
         record = write(self.folder, name, entries, words=self._words, disk=self._disk, bounds=bounds)
         terms = {name: self._terms_of(entries, name) for name in self.manifest.contexts}
+        if similarity := self._base.similarity:
+            with closing(Segment(self.folder, record, codes=self.manifest.codes)) as written:
+                terms[LEARNT] = written.alone(similarity)
         return self._with_terms(record, terms, commit)
 
     def cluster(self, options: ClusterOptions) -> None:
@@ -267,6 +270,37 @@ class Writer:
             self._replace(records, contexts=contexts)
         return True
 
+    def keep_similarity(self, similarity: Similarity) -> None:
+        """Commit, then keep what was learnt for this index instead of what was before, and each picture's score alone.
+
+        Pictures that are added later get theirs as they are added.
+        """
+        if len(self._spans) > 1:
+            raise UsageError(
+                f"a similarity is of one vocabulary, {self.folder} has {len(self._spans)}; index the pictures with one"
+            )
+        similarity.insist_on_fit(self._words)
+        self.commit()
+        alone = [segment.alone(similarity) for segment in self._base.segments]
+        with self._changing_disk():
+            file = self._write_learnt(f"similarity-{self._next:08d}.npz", similarity.to_bytes())
+            records = [
+                self._with_terms(segment.record, {LEARNT: values}, self._next)
+                for segment, values in zip(self._base.segments, alone, strict=True)
+            ]
+            self._replace(records, similarity=file)
+
+    def forget_similarity(self) -> bool:
+        """Commit, then drop the learnt similarity; False if there was none."""
+        self.commit()
+        if not self.manifest.similarity:
+            return False
+        terms = [{name: file for name, file in s.terms.items() if name != LEARNT} for s in self.manifest.segments]
+        records = [replace(s, terms=kept) for s, kept in zip(self.manifest.segments, terms, strict=True)]
+        with self._changing_disk():
+            self._replace(records, similarity=None)
+        return True
+
     def _terms_of(self, entries: list[Entry], name: str) -> Float32:
         """The terms of new pictures, stored under this name."""
         span, reference = self._spans[name_of(name)[1]], self._reference(name)
@@ -340,10 +374,10 @@ class Writer:
 
     def _merge(self, segments: list[Segment], numbering: Numbering, **changed: Any) -> None:
         terms = {}
-        for context in changed.get("contexts", self.manifest.contexts):
-            terms[context] = np.ones(numbering.pictures, np.float32)
+        for name in self.manifest.next(**changed).terms:
+            terms[name] = np.ones(numbering.pictures, np.float32)
             for segment, new in zip(segments, numbering.new, strict=True):
-                terms[context][new[segment.alive]] = segment.terms[context][segment.alive]
+                terms[name][new[segment.alive]] = segment.terms[name][segment.alive]
         record = merge(self.folder, f"{self._next:08d}", segments, numbering, self._disk)
         merged = self._with_terms(record, terms, self._next)
         merging = {segment.record.name for segment in segments}
@@ -371,7 +405,7 @@ class Writer:
                 if file.name not in named:
                     self._disk.remove(file)
         learnt = {file.name for file in self.manifest.learnt}
-        for path in (*self.folder.glob("context-*.npz"), *self.folder.glob("clusters-*.npz")):
+        for path in (path for pattern in LEARNT_FILES for path in self.folder.glob(pattern)):
             if path.name not in learnt:
                 self._disk.remove(path)
         self._disk.remove(self.folder / f"{manifests.NAME}.new")
