@@ -107,7 +107,7 @@ def scanning(place: Path) -> None:
     weights = rng.normal(size=(5, 16)).astype(np.float32)
     similarity = Similarity(pattern, weights, groups_by_frequency(np.diff(offsets), 5))
     part = Part.of(many, pictures=PICTURES, idf=np.ones(words, np.float32))
-    (known,) = together([replace(part, known_alone=similarity.alone(many, PICTURES))], similarity)
+    (known,) = together([replace(part, known_alone=similarity.alone(many, PICTURES))], lambda: similarity)
     kernel_ratios, measure_ratios = [], []
     for number in range(QUERIES):
         mine = word[image == number].astype(np.int32)

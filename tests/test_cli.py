@@ -160,6 +160,38 @@ def test_clusters_that_are_refused(words: list[object], error: str, pictures: Pa
     assert run_json("info", into)["clusters"] == 0
 
 
+def test_a_similarity_is_learnt_used_and_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(3):
+        for view in range(2):
+            crop = texture(seed, size=260)[30 * view : 30 * view + 200, 20 * view : 20 * view + 200]
+            write(tmp_path / f"{seed}-{view}.png", crop)
+    into = tmp_path / "i.resight"
+    run("index", tmp_path, "--into", into, "--processes", 1)
+    ask = ("search", into, tmp_path / "1-0.png", "--recipe", "learnt")
+    assert "`resight learn`" in run_json(*ask, code=2)["error"]
+    monkeypatch.chdir(tmp_path)  # from here on paths in the file can be short
+    file = tmp_path / "groups.tsv"
+    file.write_text("".join(f"{seed}-{view}.png\tthing {seed}\n" for seed in range(3) for view in range(2)))
+    brief = ("--set", "learning.groups=2", "--set", "learning.rounds=20")
+    learnt = run_json("learn", into, "--groups", file, *brief)
+    assert (learnt["groups"], learnt["queries"], learnt["others"]) == (3, 6, 0)
+    assert {tried["word_groups"] for tried in learnt["tried"]} == {1, 2}
+    assert run_json("info", into)["similarity"] == learnt["similarity"]
+    assert [hit["key"] for hit in run_json(*ask)["hits"]][:2] == [str(tmp_path / f"1-{v}.png") for v in range(2)]
+    shown = run("learn", into, "--from-verified", *brief)
+    assert "learnt from 6 pictures in 3 groups, and 0 others" in shown
+    assert "mAP held out" in shown
+    assert run_json("learn", into, "--forget")["forgotten"]
+    assert "nothing to forget" in run("learn", into, "--forget")
+    run(*ask, code=2)
+    assert not list(tmp_path.glob("*.learning*"))
+
+
+@pytest.mark.parametrize("words", [(), ("--forget", "--from-verified"), ("--groups", "x", "--from-verified")])
+def test_one_way_to_learn(tmp_path: Path, words: tuple[str, ...]) -> None:
+    assert "give one of --groups" in run_json("learn", tmp_path / "i.resight", *words, code=2)["error"]
+
+
 def test_context_is_learnt_used_and_forgotten(pictures: Path, tmp_path: Path) -> None:
     into = tmp_path / "i.resight"
     run("index", pictures, "--into", into, "--processes", 1)

@@ -113,7 +113,7 @@ def test_geometry_finds_groups_by_itself(folder: Path) -> None:
     [
         ({}, "0 group"),
         ({"one": ["0-0", "0-1"], "single": ["1-0"]}, "1 group"),
-        ({"one": ["0-0", "0-1"], "two": ["1-0", "elsewhere"]}, "'elsewhere'; `resight list`"),
+        ({"one": ["0-0", "0-1"], "two": ["1-0", "elsewhere"]}, "'elsewhere'; name pictures by the keys"),
         ({"one": ["0-0", "0-1"], "two": ["1-0", "0-1"]}, "'0-1' is in more than one group"),
     ],
 )

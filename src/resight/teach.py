@@ -140,7 +140,7 @@ def _insist_on_groups(snapshot: Snapshot, members: Sequence[str]) -> None:
     if missing := [key for key in members if snapshot.find(key) is None]:
         raise UsageError(
             f"{len(missing)} picture(s) of the groups are not in {snapshot.folder}, such as {missing[0]!r}; "
-            "`resight list` shows the keys that are"
+            "name pictures by the keys that `resight search --json` shows"
         )
     if len({*members}) < len(members):
         twice = next(key for key in members if members.count(key) > 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,7 +27,7 @@ def learn(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Which pictures show the same thing: lines of a key, a tab, and any name for the thing.",
+            help="Which pictures show the same thing: lines of a key or path, a tab, and any name for the thing.",
         ),
     ] = None,
     from_verified: Annotated[
@@ -78,7 +79,8 @@ def _learn(target: Index, file: Path | None, options: LearnOptions) -> dict[str,
         with counting(min(len(target), options.pictures), text="verifying") as done:
             groups = target.verified_groups(options=options, done=done)
     else:
-        groups = read_groups(file)
+        given = read_groups(file)
+        groups = {name: [k if k in target else os.path.abspath(k) for k in keys] for name, keys in given.items()}
     tried: list[Tried] = []
     with counting(options.groups, text="learning") as done:
 

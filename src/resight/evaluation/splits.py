@@ -47,7 +47,7 @@ class Half:
 
     def judge(self, options: ScoringOptions, similarity: Similarity | None = None) -> dict[str, float]:
         """The measures of all rankings by these options."""
-        parts, rankings = together([self.part], similarity), []
+        parts, rankings = together([self.part], lambda: similarity), []
         for word in self.words:
             (found,) = scores_of(_query(word), parts, options=options)
             order = np.argsort(-found, kind="stable")
