@@ -177,7 +177,9 @@ def test_a_similarity_is_learnt_used_and_forgotten(tmp_path: Path, monkeypatch: 
     assert (learnt["groups"], learnt["queries"], learnt["others"]) == (3, 6, 0)
     assert {tried["word_groups"] for tried in learnt["tried"]} == {1, 2}
     assert run_json("info", into)["similarity"] == learnt["similarity"]
-    assert [hit["key"] for hit in run_json(*ask)["hits"]][:2] == [str(tmp_path / f"1-{v}.png") for v in range(2)]
+    assert [hit["key"] for hit in run_json(*ask)["results"][0]["hits"]][:2] == [
+        str(tmp_path / f"1-{v}.png") for v in range(2)
+    ]
     shown = run("learn", into, "--from-verified", *brief)
     assert "learnt from 6 pictures in 3 groups, and 0 others" in shown
     assert "mAP held out" in shown
