@@ -17,9 +17,11 @@ from resight.recipes import RECIPES
 from resight.scoring import Part
 from resight.search import Candidate, Opinion, Question, at_one_scale, mean_scores, opinion, stored_question
 from resight.search.expand import mean_of_others
-from resight.store import Row, open_snapshot
+from resight.store import Row, Writer, open_snapshot
 from resight.types import Features, Region, Words
+from resight.vocabulary import Vocabulary
 
+from .scoring.made import similarity
 from .test_index import Pixels, texture
 
 SIZE = 360
@@ -249,8 +251,17 @@ def test_stages_are_timed(walls: Index) -> None:
 # --- pictures that are hard to like
 
 
+def made_for(recipe: str, place: Path) -> Index:
+    """An empty index that keeps what the recipe needs."""
+    Index.create(place, indexing=RECIPES[recipe].indexing).close()
+    if RECIPES[recipe].scoring.measure == "learnt":
+        with Writer(place) as writer:
+            writer.keep_similarity(similarity(Vocabulary.ready().words))
+    return Index.open(place)
+
+
 def learn(index: Index, recipe: str) -> None:
-    """What the recipe needs to know before it can be asked."""
+    """What the recipe needs to know of the pictures before it can be asked."""
     if RECIPES[recipe].context.method != "none":
         index.learn_context(recipe)
 
@@ -265,7 +276,7 @@ def few_features(count: int) -> Pixels:
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_pictures_with_few_features(tmp_path: Path, recipe: str) -> None:
-    with Index.create(tmp_path / "i.resight", indexing=RECIPES[recipe].indexing) as index:
+    with made_for(recipe, tmp_path / "i.resight") as index:
         for count in range(4):
             index.add(few_features(count), key=str(count))
         index.add(texture(0), key="texture")
@@ -281,7 +292,7 @@ def test_pictures_with_few_features(tmp_path: Path, recipe: str) -> None:
 def test_one_pattern_all_over(tmp_path: Path, recipe: str) -> None:
     """A checkerboard: all its descriptors are alike, and so are those of another one."""
     board = np.kron(np.indices((12, 12)).sum(axis=0) % 2 * 255, np.ones((20, 20))).astype(np.uint8)
-    with Index.create(tmp_path / "i.resight", indexing=RECIPES[recipe].indexing) as index:
+    with made_for(recipe, tmp_path / "i.resight") as index:
         for key, picture in (("board", board), ("again", board), ("part", board[:120, :120]), ("other", texture(0))):
             index.add(np.ascontiguousarray(picture), key=key)
         index.commit()
