@@ -56,7 +56,9 @@ def nearest(axes: Axes, rows: Rows) -> None:
     ):
         axes.plot(*series(rows, f"{label}, k = {{x}}", KENTUCKY), "o-", color=colour, markersize=3, label=label)
         printed(axes, place, value, colour, f"paper: {value}", above=label != "votes of 1")
-    axes.set(title="figure 2: exact nearest descriptors,\nukbench", xlabel="k")
+    axes.set_xticks(ticks := [5, 10, 20, 50], [str(k) for k in ticks])
+    axes.minorticks_off()
+    axes.set(title="figure 2: exact nearest descriptors,\nukbench, 400 pictures", xlabel="k")
 
 
 def codes(axes: Axes, rows: Rows) -> None:
@@ -76,11 +78,11 @@ def main() -> None:
     figure = Figure(figsize=(12, 4.2), layout="constrained")
     panels = {"dre-words": words, "dre-nearest": nearest, "dre-codes": codes}
     for axes, (name, draw) in zip(figure.subplots(1, 3), panels.items(), strict=True):
-        draw(axes, json.loads((folder / f"{name}.json").read_text())["rows"])
         axes.set_xscale("log")
+        draw(axes, json.loads((folder / f"{name}.json").read_text())["rows"])
         axes.set_ylabel("mAP")
         axes.grid(linewidth=0.5)
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(fontsize=8, framealpha=1)
     figure.savefig(DOCS / "density.svg", metadata={"Date": None})
 
 

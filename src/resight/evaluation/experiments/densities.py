@@ -20,7 +20,7 @@ BAG, KNN, EXACT = RECIPES["density"], RECIPES["knn"], RECIPES["knn-exact"]
 TREE = Learnt(words=10_000, on="distractors", branching=10)
 # All pairs of descriptors are compared, so there are fewer.
 FEWER = FeatureOptions(max_features=150)
-NEAREST = (1, 5, 10, 20, 50)
+NEAREST = (5, 10, 20, 50)  # the query, which is one of the pictures, is the first
 ASSIGNMENTS = {
     "SA": AssignOptions(neighbours=1),
     "MA3": AssignOptions(neighbours=3, ratio=ALL_NEAREST),
