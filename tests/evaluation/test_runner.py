@@ -162,7 +162,10 @@ def test_recipes_from_toml(tmp_path: Path) -> None:
     assert (mine.description, mine.scoring.sigma, mine.features.max_features) == ("Mine", 12.0, 500)
     assert mine.verify.shortlist == 0  # from the base
     for text, message in (
-        ("[scoring]\nsgima = 1.0", "known: closest_only, inter, intra, measure, mixture, nearest, sigma"),
+        (
+            "[scoring]\nsgima = 1.0",
+            "known: alpha, beta, closest_only, inter, intra, measure, mixture, nearest, power, sigma",
+        ),
         ("[magic]\na = 1", "known: base, description, features, indexing, assign"),
         ("base = 'nothing'", "unknown recipe 'nothing'"),
         ("not toml", "cannot read"),
