@@ -10,6 +10,7 @@ import numpy as np
 
 from .._numba import kernel
 from ..postings import Lists
+from ..scoring.kernels import after_picture
 from ..types import Bytes, Float32, Float64, Int32, Int64, UInt32
 
 FEW = 10  # less than one word in so many has counts above the truncation (§4.1)
@@ -125,11 +126,10 @@ def pair_up(
 def largest_counts(offsets: Int64, list_image: UInt32, largest: Int64) -> None:
     """largest[word] = the most often that a picture has it."""
     for word in range(len(offsets) - 1):
-        count = 0
-        for posting in range(offsets[word], offsets[word + 1]):
-            again = posting > offsets[word] and list_image[posting] == list_image[posting - 1]
-            count = count + 1 if again else 1
-            largest[word] = max(largest[word], count)
+        posting, stop = np.uint64(offsets[word]), np.uint64(offsets[word + 1])
+        while posting < stop:
+            start, posting = posting, after_picture(posting, stop, list_image)
+            largest[word] = max(largest[word], np.int64(posting - start))
 
 
 @kernel
@@ -137,12 +137,10 @@ def count_words(group: Bytes, offsets: Int64, list_image: UInt32, own: Int64) ->
     """own[image, g, l] = how many words of group g the picture has l times."""
     most = own.shape[2] - 1
     for word in range(len(offsets) - 1):
-        posting, stop = offsets[word], offsets[word + 1]
+        posting, stop = np.uint64(offsets[word]), np.uint64(offsets[word + 1])
         while posting < stop:
-            image, start = list_image[posting], posting
-            while posting < stop and list_image[posting] == image:
-                posting += 1
-            own[image, group[word], min(posting - start, most)] += 1
+            start, posting = posting, after_picture(posting, stop, list_image)
+            own[list_image[start], group[word], min(np.int64(posting - start), most)] += 1
 
 
 @kernel
@@ -152,13 +150,12 @@ def count_shared(
     """counts[row, g, j, l] += 1 for every word of the query that a picture with a row ≥ 0 has, too."""
     most = counts.shape[3] - 1
     for i in range(len(word)):
-        posting, stop = offsets[word[i]], offsets[word[i] + 1]
+        posting, stop = np.uint64(offsets[word[i]]), np.uint64(offsets[word[i] + 1])
         while posting < stop:
-            image, start = list_image[posting], posting
-            while posting < stop and list_image[posting] == image:
-                posting += 1
-            if row_of[image] >= 0:
-                counts[row_of[image], group[word[i]], count[i], min(posting - start, most)] += 1
+            start, posting = posting, after_picture(posting, stop, list_image)
+            row = row_of[list_image[start]]
+            if row >= 0:
+                counts[row, group[word[i]], count[i], min(np.int64(posting - start), most)] += 1
 
 
 @kernel

@@ -112,7 +112,7 @@ def count_living(word: Int32, offsets: Int64, list_image: UInt32, alive: npt.NDA
 
 
 @kernel
-def _after_picture(posting: np.uint64, stop: np.uint64, list_image: UInt32) -> np.uint64:
+def after_picture(posting: np.uint64, stop: np.uint64, list_image: UInt32) -> np.uint64:
     """Where, before ``stop``, the postings of this one's picture end."""
     image = list_image[posting]
     while posting < stop and list_image[posting] == image:
@@ -126,7 +126,7 @@ def sum_roots(offsets: Int64, list_image: UInt32, alive: npt.NDArray[np.bool_], 
     for word in range(len(offsets) - 1):
         posting, stop = np.uint64(offsets[word]), np.uint64(offsets[word + 1])
         while posting < stop:
-            start, posting = posting, _after_picture(posting, stop, list_image)
+            start, posting = posting, after_picture(posting, stop, list_image)
             if alive[list_image[start]]:
                 roots[word] += np.int64(np.sqrt(np.float64(posting - start)) * ROOT_UNIT)
 
@@ -162,7 +162,7 @@ def scan_minimum(
         posting, stop = np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])
         while posting < stop:
             image, start = list_image[posting], posting
-            posting = _after_picture(posting, stop, list_image)
+            posting = after_picture(posting, stop, list_image)
             theirs = np.float32(posting - start) * weight * inverse_norm[image]
             scores[image] += min(mine, theirs)
 
@@ -173,7 +173,7 @@ def scan_roots(word: Int32, value: Float32, offsets: Int64, list_image: UInt32, 
     for row in range(len(word)):
         posting, stop = np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])
         while posting < stop:
-            start, posting = posting, _after_picture(posting, stop, list_image)
+            start, posting = posting, after_picture(posting, stop, list_image)
             scores[list_image[start]] += value[row] * np.sqrt(np.sqrt(np.float32(posting - start)))
 
 
@@ -199,7 +199,7 @@ def scan_overlap(
         posting, stop = np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])
         while posting < stop:
             image, start = list_image[posting], posting
-            posting = _after_picture(posting, stop, list_image)
+            posting = after_picture(posting, stop, list_image)
             d = np.int64(posting - start)
             m = min(q, d)
             ours[image] += m if power == 1 else m * (2 * q - m)
@@ -215,6 +215,6 @@ def weighted_norms(offsets: Int64, list_image: UInt32, idf: Float32, power: int,
         posting, stop = np.uint64(offsets[word]), np.uint64(offsets[word + 1])
         while posting < stop:
             image, start = list_image[posting], posting
-            posting = _after_picture(posting, stop, list_image)
+            posting = after_picture(posting, stop, list_image)
             value = np.float64(posting - start) * idf[word]
             norms[image] += value if power == 1 else value * value

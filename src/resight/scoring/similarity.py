@@ -18,6 +18,7 @@ from .._numba import kernel
 from ..errors import UsageError
 from ..postings import Lists
 from ..types import Bytes, Float32, Float64, Int64, UInt32
+from .kernels import after_picture
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,5 @@ def add_alone(group: Bytes, weights: Float64, offsets: Int64, list_image: UInt32
     for word in range(len(offsets) - 1):
         posting, stop = np.uint64(offsets[word]), np.uint64(offsets[word + 1])
         while posting < stop:
-            image, start = list_image[posting], posting
-            while posting < stop and list_image[posting] == image:
-                posting += np.uint64(1)
-            found[image] += weights[group[word], min(np.int64(posting - start), most)]
+            start, posting = posting, after_picture(posting, stop, list_image)
+            found[list_image[start]] += weights[group[word], min(np.int64(posting - start), most)]
