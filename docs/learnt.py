@@ -1,7 +1,8 @@
 """Draws docs/learnt.svg for docs/LEARNT.md: ``python docs/learnt.py [--data DATA] [--cache CACHE]``.
 
 LEARN-14 figure 3: how well pictures are ranked that were not learnt from, round by round, by either objective; and
-figure 4: the weights. Both from UKbench, with the ready vocabulary, five groups of words, counts up to 3, symmetric.
+figure 4: the weights, in the pattern of eight bins that mergers lead to. Both from UKbench, with the ready vocabulary,
+five groups of words, counts up to 3, symmetric.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from resight.evaluation.runner import Runner
 from resight.evaluation.splits import Half, cut
 from resight.learning import examples
 from resight.learning.descent import OBJECTIVES, descend
-from resight.learning.patterns import finest
+from resight.learning.pairs import Pairs
+from resight.learning.patterns import coarser, finest
 from resight.machine import processors
 from resight.options import FeatureOptions, LearnOptions, ScoringOptions
 from resight.scoring import Similarity
@@ -29,33 +31,42 @@ from resight.scoring.similarity import groups_by_frequency
 from resight.vocabulary import Vocabulary
 
 DOCS = Path(__file__).parent
-GROUPS, MOST, ROUNDS = 5, 3, 200
+GROUPS, MOST, BINS, ROUNDS = 5, 3, 8, 200
 SHOWN = [*range(0, 10), *range(10, 50, 5), *range(50, ROUNDS, 10), ROUNDS - 1]  # rounds
 NAMES = {"nearest": "eq. 11: against the best irrelevant picture", "pairs": "eq. 9: against all of them"}
 OPTIONS = LearnOptions()
 
 
-def learn(training: Half, test: Half, name: str) -> tuple[list[float], Similarity]:
-    """N-S of the other half after each of the rounds shown, and the similarity after the last."""
+def pairs_of(training: Half) -> Pairs:
     given = examples(
         training.lists, training.asked(), training.things,
         pictures=len(training.keys), counts=training.counts, options=OPTIONS,
     )  # fmt: skip
-    pattern = finest(MOST, symmetric=True)
-    problem = given.pairs(GROUPS, MOST).within(pattern)
-    group, figures = groups_by_frequency(test.counts, GROUPS), []
+    return given.pairs(GROUPS, MOST)
 
-    def similarity(weights: Any) -> Similarity:
-        return Similarity(pattern, weights.reshape(GROUPS, -1).astype(np.float32), group)
+
+def rounds(pairs: Pairs, test: Half, name: str) -> list[float]:
+    """N-S of the other half after each of the rounds shown."""
+    pattern = finest(MOST, symmetric=True)
+    group, figures = groups_by_frequency(test.counts, GROUPS), []
 
     def judge(number: int, value: float, weights: Any) -> bool:
         if number in SHOWN:
-            figures.append(test.judge(ScoringOptions(measure="learnt"), similarity(weights))["ns"])
+            similarity = Similarity(pattern, weights.reshape(GROUPS, -1).astype(np.float32), group)
+            figures.append(test.judge(ScoringOptions(measure="learnt"), similarity)["ns"])
         return True
 
-    regularisation = OPTIONS.regularisation
-    found = descend(problem, OBJECTIVES[name], regularisation=regularisation, rounds=ROUNDS, judge=judge)
-    return figures, similarity(found)
+    descend(pairs.within(pattern), OBJECTIVES[name], regularisation=OPTIONS.regularisation, rounds=ROUNDS, judge=judge)
+    return figures
+
+
+def weights_of(pairs: Pairs) -> Any:
+    """(groups, n + 1, n + 1), in the pattern of so many bins."""
+    start, objective = finest(MOST, symmetric=True), OBJECTIVES["nearest"]
+    for pattern, weights in coarser(pairs, start, objective=objective, regularisation=OPTIONS.regularisation):
+        if int(pattern.max()) + 1 == BINS:
+            return weights.reshape(GROUPS, BINS)[:, pattern]
+    raise AssertionError
 
 
 def draw_rounds(axes: Axes, figures: dict[str, list[float]], cosine: float) -> None:
@@ -67,9 +78,9 @@ def draw_rounds(axes: Axes, figures: dict[str, list[float]], cosine: float) -> N
     axes.legend()
 
 
-def draw_weights(axes: Axes, found: Similarity) -> None:
-    """In units of the weight of a word that both have once, in the rarest group that has any."""
-    table = found.table - found.table[:, :1, :1]
+def draw_weights(axes: Axes, table: Any) -> None:
+    """In units of the largest weight of a word that both have once."""
+    table = table - table[:, :1, :1]
     table = table / table[:, 1, 1].max()
     pairs = [(1, 1), (2, 2), (3, 3), (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
     width = 0.8 / GROUPS
@@ -91,13 +102,14 @@ def main() -> None:
     runner = Runner(cache=asked.cache, vocabulary=Vocabulary.ready(), processes=processors())
     training, test = cut(dataset, runner.prepare(dataset, FeatureOptions()), seed=0)
     cosine = test.judge(ScoringOptions(measure="cosine"))["ns"]
-    found = {name: learn(training, test, name) for name in NAMES}
+    pairs = pairs_of(training)
+    found = {name: rounds(pairs, test, name) for name in NAMES}
     figure = Figure(figsize=(12, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
-    draw_rounds(left, {name: figures for name, (figures, _) in found.items()}, cosine)
-    draw_weights(right, found["nearest"][1])
+    draw_rounds(left, found, cosine)
+    draw_weights(right, weights_of(pairs))
     figure.savefig(DOCS / "learnt.svg", metadata={"Date": None})
-    for name, (figures, _) in found.items():
+    for name, figures in found.items():
         print(name, *(f"{number}: {value:.3f}" for number, value in zip(SHOWN, figures, strict=True)))
     print(f"weighted cosine {cosine:.3f}")
 

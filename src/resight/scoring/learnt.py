@@ -9,6 +9,8 @@ from ..errors import UsageError
 from ..types import Float32, Int32, Int64, UInt32, Words
 from .part import Part
 
+NOBODY = np.uint32(2**32 - 1)  # the number of no picture
+
 
 def learnt(query: Words, part: Part, clusters: Int64 | None) -> Float32:
     """How much more similar than an empty picture, as a positive number; 0 where no shared word weighs anything.
@@ -34,11 +36,12 @@ def positive(similarity: Float32) -> Float32:
 @kernel
 def scan_steps(word: Int32, steps: Float32, offsets: Int64, list_image: UInt32, scores: Float32) -> None:
     """scores[image] += steps[row, 1] + … + steps[row, tf], where those beyond the last column are 0."""
-    last = np.int64(steps.shape[1] - 1)
+    last, one, nothing = np.uint64(steps.shape[1] - 1), np.uint64(1), np.uint64(0)
     for row in range(len(word)):
-        mine, before, count = steps[row], np.int64(-1), np.int64(0)
+        mine, before, count = steps[row], NOBODY, nothing
         for posting in range(np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])):
-            image = np.int64(list_image[posting])
-            count = min(count * (image == before) + 1, last)
-            scores[image] += mine[count]
+            image = list_image[posting]
+            # Without a branch, which would often be mispredicted: count + 1 for the same picture, else 1.
+            count = (count & (nothing - np.uint64(image == before))) + one
+            scores[image] += mine[min(count, last)]
             before = image
