@@ -182,7 +182,7 @@ def test_a_similarity_is_learnt_used_and_forgotten(tmp_path: Path, monkeypatch: 
     ]
     shown = run("learn", into, "--from-verified", *brief)
     assert "learnt from 6 pictures in 3 groups, and 0 others" in shown
-    assert "mAP held out" in shown
+    assert "in cross-validation" in shown
     assert run_json("learn", into, "--forget")["forgotten"]
     assert "nothing to forget" in run("learn", into, "--forget")
     run(*ask, code=2)

@@ -49,7 +49,6 @@ def test_groups_are_learnt_from(folder: Path, state: Path) -> None:
     assert (lesson.groups, lesson.queries, lesson.pictures) == (THINGS, THINGS * VIEWS, THINGS * VIEWS + 2)
     assert lesson.similarity.group.shape == (words,)
     assert {t.groups for t in heard} == {1, 2}
-    assert 0 <= lesson.baseline <= 1
     assert lesson.map > 0.9  # crops of textures are easily told apart
 
 
@@ -126,7 +125,8 @@ def test_groups_that_cannot_be_learnt_from(
 
 def test_groups_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "groups.tsv"
-    file.write_text("a.jpg\tcat\nfolder/b\tc.jpg\tdog\n\nc.jpg\tcat\n", encoding="utf-8")
+    # Windows editors begin with a mark.
+    file.write_text("\ufeffa.jpg\tcat\nfolder/b\tc.jpg\tdog\n\nc.jpg\tcat\n", encoding="utf-8")
     assert read_groups(file) == {"cat": ["a.jpg", "c.jpg"], "dog": ["folder/b\tc.jpg"]}
 
 

@@ -286,9 +286,11 @@ class Index:
         found stands in a file beside the index until it is done.
         """
         self.commit()
+        writer = self._writing()  # before anything is learnt that could then not be kept
+        self.refresh()
         state = self.path.with_name(f"{self.path.name}.learning")
         lesson = learn_similarity(self._snapshot, groups, options or LearnOptions(), state=state, report=report)
-        self._writing().keep_similarity(lesson.similarity)
+        writer.keep_similarity(lesson.similarity)
         self.refresh()
         return lesson
 

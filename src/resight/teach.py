@@ -30,8 +30,7 @@ class Lesson:
     """What was learnt, and from how much."""
 
     similarity: Similarity
-    map: float  # of queries that were held out, each ranking its rivals
-    baseline: float  # the same by weighted cosine
+    map: float  # in cross-validation, each query ranking its rivals
     groups: int
     queries: int
     pictures: int
@@ -40,7 +39,7 @@ class Lesson:
 def read_groups(path: Path) -> dict[str, list[str]]:
     """Lines of a picture's key, a tab, and the name of what it shows; empty lines do not count."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the groups in {path}: {error}") from None
     groups: dict[str, list[str]] = {}
@@ -131,9 +130,7 @@ def learn_similarity(
 
     found = learn(given, options, known=known, report=note)
     state.unlink(missing_ok=True)
-    return Lesson(
-        found.similarity(counts), found.map, given.baseline, groups=len(things), queries=len(asked), pictures=len(place)
-    )
+    return Lesson(found.similarity(counts), found.map, groups=len(things), queries=len(asked), pictures=len(place))
 
 
 def _insist_on_groups(snapshot: Snapshot, members: Sequence[str]) -> None:

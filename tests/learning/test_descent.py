@@ -102,3 +102,6 @@ def test_judge_ends_the_descent() -> None:
 
     descend(problem, by_nearest, regularisation=1.0, rounds=50, judge=judge)
     assert heard == [0, 1, 2, 3]
+    heard.clear()
+    descend(problem, by_nearest, regularisation=1.0, rounds=2, judge=judge)
+    assert heard == [0, 1, 2]  # the start, and what each round leads to

@@ -74,6 +74,11 @@ def test_symmetric_weights() -> None:
     assert free.weights.shape[1] == int(free.pattern.max()) + 1
 
 
+@pytest.mark.parametrize("rounds", [1, 5, 10])
+def test_few_rounds_learn_something(rounds: int) -> None:
+    assert learn(made(0), replace(OPTIONS, rounds=rounds, groups=1)).weights.any()
+
+
 def test_queries_for_one_thing_share_a_fold() -> None:
     given = made(0)
     folds = given.fold.reshape(-1, EACH)
@@ -92,7 +97,9 @@ def test_rivals_are_irrelevant_pictures_the_most_alike_and_some_others() -> None
 
 def test_fewer_queries_can_choose() -> None:
     few = made(0).some(10, seed=1)
-    assert len(few.asked) == len(few.rivals) == len(few.fold) == 10
+    assert len(few.asked) == len(few.rivals) == 8
+    assert sorted(few.fold.tolist()) == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert sorted(made(0).some(2, seed=1).fold.tolist()) == [0, 1, 2, 3]
     found = learn(made(0), replace(OPTIONS, queries=20))
     assert ranked(made(1), found) > plain(made(1))
 

@@ -60,7 +60,7 @@ def learn(
             text = (
                 f"learnt from {facts['queries']} pictures in {facts['groups']} groups, and {facts['others']} others: "
                 f"{facts['word_groups']} groups of words, {facts['bins']} weights each; "
-                f"mAP {facts['map']:.3f} on pictures held out, by weighted cosine {facts['baseline']:.3f}"
+                f"mAP {facts['map']:.3f} in cross-validation"
             )
     if as_json:
         say_json(facts)
@@ -93,7 +93,7 @@ def _learn(target: Index, file: Path | None, options: LearnOptions) -> dict[str,
     return {
         "groups": lesson.groups, "queries": lesson.queries, "others": lesson.pictures - lesson.queries,
         "word_groups": len(weights), "bins": weights.shape[1], "counts": lesson.similarity.most,
-        "map": lesson.map, "baseline": lesson.baseline, "similarity": lesson.similarity.fingerprint,
+        "map": lesson.map, "similarity": lesson.similarity.fingerprint,
         "tried": [{"word_groups": t.groups, "bins": t.bins, "map": t.map, "objective": t.loss} for t in tried],
     }  # fmt: skip
 
@@ -104,7 +104,7 @@ def _show(tried: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for title in ("groups of words", "weights each", "mAP held out", "objective"):
+    for title in ("groups of words", "weights each", "mAP", "objective"):
         table.add_column(title, justify="right")
     for groups in dict.fromkeys(t["word_groups"] for t in tried):
         best = max((t for t in tried if t["word_groups"] == groups), key=lambda t: t["map"])

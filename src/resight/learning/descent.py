@@ -80,17 +80,17 @@ def descend(
     start: Float64 | None = None,
     judge: Callable[[int, float, Float64], bool] = lambda number, value, weights: True,
 ) -> Float64:
-    """The weights after so many rounds, or when ``judge`` says no, who hears of each: its number, value and weights.
+    """The weights after so many rounds, or when ``judge`` says no.
 
-    The value is λ/2 ‖w‖² + the objective's.
+    Before the first round and after each it hears the round's number, λ/2 ‖w‖² + the objective's value, and weights.
     """
     problem = problem.centred
     spread = np.maximum(problem.values.std(axis=0, dtype=np.float64), LEAST_SPREAD)
     weights = np.zeros(len(spread)) if start is None else start
     squares = np.full(len(spread), 1e-12)
-    for number in range(rounds):
+    for number in range(rounds + 1):
         loss, gradient = objective(problem, weights)
-        if not judge(number, loss + regularisation / 2 * float(weights @ weights), weights):
+        if not judge(number, loss + regularisation / 2 * float(weights @ weights), weights) or number == rounds:
             break
         gradient = gradient + regularisation * weights
         squares += gradient**2

@@ -66,11 +66,13 @@ class Examples:
     asked: Sequence[Asked]
     rivals: Sequence[Int64]  # irrelevant pictures that each query is compared with
     fold: Int64  # of each query
-    baseline: float  # mAP by weighted cosine
 
     def some(self, count: int, seed: int) -> Examples:
-        """With no more than so many queries, drawn at random."""
-        drawn = np.sort(np.random.default_rng(seed).permutation(len(self.asked))[:count]).tolist()
+        """With no more than so many queries, drawn at random, equally many of each fold, and one at least."""
+        rng, folds = np.random.default_rng(seed), np.unique(self.fold)
+        each = max(count // len(folds), 1)
+        chosen = [rng.permutation(np.flatnonzero(self.fold == number))[:each] for number in folds]
+        drawn = np.sort(np.concatenate(chosen)).tolist()
         asked, rivals = [self.asked[i] for i in drawn], [self.rivals[i] for i in drawn]
         return replace(self, asked=asked, rivals=rivals, fold=self.fold[drawn])
 
@@ -93,20 +95,16 @@ def examples(
         [len(np.unique(lists.image[a:b])) for a, b in zip(lists.offsets[:-1], lists.offsets[1:], strict=True)]
     )
     part = Part.of(lists, pictures=pictures, idf=idf_weights(df, pictures))
-    rivals, ranks = [], []
+    rivals = []
     for query in asked:
         feature = np.arange(len(query.word), dtype=np.int32)
         words = Words(feature, query.word, np.zeros(len(feature), np.uint64))
         seen = Query(words, np.zeros(len(feature), GEOMETRY))
         (scores,) = score(seen, [part], options=ScoringOptions(measure="cosine"))
         rivals.append(_rivals(query, scores, options.rivals, rng))
-        ranks.append(np.concatenate([scores[query.relevant], scores[rivals[-1]]]))
     if not all(len(irrelevant) for irrelevant in rivals):
         raise UsageError("there is no picture outside of a group to tell its pictures from; add other pictures")
-    first = np.concatenate([[0], np.cumsum([len(scores) for scores in ranks])])
-    plain = Problem(np.zeros((first[-1], 0), np.float32), first, np.array([len(query.relevant) for query in asked]))
-    baseline = plain.map_of(np.concatenate(ranks).astype(np.float64))
-    return Examples(lists, pictures, counts, asked, rivals, fold, baseline)
+    return Examples(lists, pictures, counts, asked, rivals, fold)
 
 
 def _rivals(query: Asked, scores: Float32, count: int, rng: np.random.Generator) -> Int64:
@@ -157,7 +155,7 @@ def _fit(pairs: Pairs, pattern: Bytes, fold: Int64, options: LearnOptions) -> Tr
     problem, objective, found = pairs.within(pattern), OBJECTIVES[options.objective], []
     for number in np.unique(fold).tolist():
         learning, checking = problem.of(np.flatnonzero(fold != number)), problem.of(np.flatnonzero(fold == number))
-        judge = _Best(checking)
+        judge = _Best(checking, options.rounds)
         descend(learning, objective, regularisation=options.regularisation, rounds=options.rounds, judge=judge)
         found.append((judge.weights, judge.map, judge.value / len(learning.relevant)))
     weights, maps, losses = zip(*found, strict=True)
@@ -168,12 +166,12 @@ def _fit(pairs: Pairs, pattern: Bytes, fold: Int64, options: LearnOptions) -> Tr
 class _Best:
     """Keeps the weights that rank some queries best, and says when it has been long since they got better."""
 
-    def __init__(self, checking: Problem) -> None:
-        self._checking, self._since = checking, 0
+    def __init__(self, checking: Problem, rounds: int) -> None:
+        self._checking, self._rounds, self._since = checking, rounds, 0
         self.map, self.value, self.weights = -1.0, 0.0, np.zeros(0)
 
     def __call__(self, number: int, value: float, weights: Float64) -> bool:
-        if number % EVERY:
+        if number % EVERY and number != self._rounds:
             return True
         found = self._checking.map(weights)
         self._since += 1
