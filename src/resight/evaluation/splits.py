@@ -9,12 +9,12 @@ import numpy as np
 
 from ..learning import Asked, examples, learn
 from ..options import AssignOptions, LearnOptions, ScoringOptions
-from ..postings import GEOMETRY, Lists, build, count
+from ..postings import Lists, build, count
 from ..scoring import Part, Query, Similarity, idf_weights, together
 from ..scoring import score as scores_of
 from ..search import question
 from ..store import drawn, open_snapshot
-from ..types import Int32, Int64, Words
+from ..types import Int32, Int64
 from ..vocabulary import Assigner
 from .cache import read
 from .datasets import Dataset
@@ -49,7 +49,7 @@ class Half:
         """The measures of all rankings by these options."""
         parts, rankings = together([self.part], lambda: similarity), []
         for word in self.words:
-            (found,) = scores_of(_query(word), parts, options=options)
+            (found,) = scores_of(Query.of_words(word), parts, options=options)
             order = np.argsort(-found, kind="stable")
             rankings.append([self.keys[i] for i in order.tolist() if found[i] > 0])
         return score(rankings, self.truths, self.measures, database=len(self.keys)).means
@@ -61,11 +61,6 @@ class Half:
             for truth in self.truths
         ]
         return [Asked(word, relevant, junk) for word, (relevant, junk) in zip(self.words, places, strict=True)]
-
-
-def _query(word: Int32) -> Query:
-    feature = np.arange(len(word), dtype=np.int32)
-    return Query(Words(feature, word, np.zeros(len(word), np.uint64)), np.zeros(len(word), GEOMETRY))
 
 
 def halves(dataset: Dataset, seed: int) -> tuple[Int64, Int64, Int64]:

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..errors import UsageError
 from ..options import LearnOptions, ScoringOptions
-from ..postings import GEOMETRY, Lists
+from ..postings import Lists, count
 from ..scoring import Part, Query, best, idf_weights, score
 from ..scoring.similarity import Similarity, groups_by_frequency
-from ..types import Bytes, Float32, Float64, Int64, Words
+from ..types import Bytes, Float32, Float64, Int64
 from .descent import OBJECTIVES, descend
 from .pairs import Asked, Pairs, Problem, pair_up, truncation
 from .patterns import coarser, finest
@@ -91,16 +91,11 @@ def examples(
         raise UsageError("one group cannot both be learnt from and be checked with; give at least two")
     rng = np.random.default_rng(options.seed)
     fold = (rng.permutation(len(names)) % options.folds)[number]
-    df = np.array(
-        [len(np.unique(lists.image[a:b])) for a, b in zip(lists.offsets[:-1], lists.offsets[1:], strict=True)]
-    )
+    df = count(lists, np.ones(pictures, np.bool_))[0]
     part = Part.of(lists, pictures=pictures, idf=idf_weights(df, pictures))
     rivals = []
     for query in asked:
-        feature = np.arange(len(query.word), dtype=np.int32)
-        words = Words(feature, query.word, np.zeros(len(feature), np.uint64))
-        seen = Query(words, np.zeros(len(feature), GEOMETRY))
-        (scores,) = score(seen, [part], options=ScoringOptions(measure="cosine"))
+        (scores,) = score(Query.of_words(query.word), [part], options=ScoringOptions(measure="cosine"))
         rivals.append(_rivals(query, scores, options.rivals, rng))
     if not all(len(irrelevant) for irrelevant in rivals):
         raise UsageError("there is no picture outside of a group to tell its pictures from; add other pictures")

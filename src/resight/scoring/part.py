@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..postings import Lists, cells, count, worth_cells
+from ..postings import GEOMETRY, Lists, cells, count, worth_cells
 from ..types import Bytes, Float32, Float64, Int32, Int64, UInt32, Words
 from ..vocabulary import Vocabulary
 from . import kernels
@@ -36,6 +36,12 @@ class Query:
     words: Words
     geometry: npt.NDArray[Any]  # (features,) GEOMETRY codes: row i of the words is at geometry[words.feature[i]]
     descriptors: Bytes | Float32 | None = None  # (features, d) where they are known
+
+    @classmethod
+    def of_words(cls, word: Int32) -> Query:
+        """Features of which nothing is known but their words, one each."""
+        feature = np.arange(len(word), dtype=np.int32)
+        return cls(Words(feature, word, np.zeros(len(word), np.uint64)), np.zeros(len(word), GEOMETRY))
 
 
 class Tables(NamedTuple):
