@@ -65,6 +65,9 @@ class Features:
     descriptors: Bytes | Float32
     width: int  # of the full-size upright picture
     height: int
+    # (n, 2, 2) symmetric, determinant 1: region i is xy + scale · shape · u, |u| ≤ 1; its content is described in the
+    # frame scale · shape · R(angle). None: circles.
+    shape: Float32 | None = None
 
     def __len__(self) -> int:
         return len(self.xy)
