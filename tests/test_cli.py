@@ -172,7 +172,7 @@ def test_a_similarity_is_learnt_used_and_forgotten(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)  # from here on paths in the file can be short
     file = tmp_path / "groups.tsv"
     file.write_text("".join(f"{seed}-{view}.png\tthing {seed}\n" for seed in range(3) for view in range(2)))
-    brief = ("--set", "learning.groups=2", "--set", "learning.rounds=20")
+    brief = ("--set", "learning.word_groups=2", "--set", "learning.rounds=20")
     learnt = run_json("learn", into, "--groups", file, *brief)
     assert (learnt["groups"], learnt["queries"], learnt["others"]) == (3, 6, 0)
     assert {tried["word_groups"] for tried in learnt["tried"]} == {1, 2}

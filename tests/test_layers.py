@@ -16,6 +16,7 @@ ORDER = [
         "errors",
         "types",
         "timing",
+        "connected",
         "machine",
         "options",
         "_faiss",

@@ -36,7 +36,7 @@ from .recipes import recipe as named_recipe
 from .search import Question, question, search, stored_question
 from .store import Entry, Row, Writer, create, index_size, open_snapshot
 from .store.snapshot import VOCABULARY
-from .teach import Groups, Lesson, learn_similarity, verified_groups
+from .teach import Agreed, Groups, Lesson, learn_similarity, verified_groups
 from .timing import Stopwatch
 from .types import Features, Region, SearchResult
 from .vocabulary import Assigner, Vocabulary
@@ -276,27 +276,35 @@ class Index:
         self,
         groups: Groups,
         *,
+        unsure: Sequence[tuple[str, str]] = (),
         options: LearnOptions | None = None,
         report: Callable[[Tried], None] = lambda tried: None,
     ) -> Lesson:
         """Commit, then learn the similarity that the recipe ``learnt`` searches with (LEARN-14), and keep it.
 
-        groups: keys of pictures that show the same thing, by any name for it. ``report`` hears of each choice of groups
-        of words and weight pattern. An interrupted run goes on where it was, if nothing has changed since: what it has
-        found stands in a file beside the index until it is done.
+        groups: keys of pictures that show the same thing, by any name for it; unsure: pairs that may show the same, and
+        are not learnt from. ``report`` hears of each choice of groups of words and weight pattern. An interrupted run
+        goes on where it was, if nothing has changed since: what it has found stands in a file beside the index until
+        it is done.
         """
         self.commit()
         writer = self._writing()  # before anything is learnt that could then not be kept
         self.refresh()
-        state = self.path.with_name(f"{self.path.name}.learning")
-        lesson = learn_similarity(self._snapshot, groups, options or LearnOptions(), state=state, report=report)
+        lesson = learn_similarity(
+            self._snapshot,
+            groups,
+            options or LearnOptions(),
+            unsure=unsure,
+            state=self._learning,
+            report=report,
+        )
         writer.keep_similarity(lesson.similarity)
         self.refresh()
         return lesson
 
     def verified_groups(
         self, *, options: LearnOptions | None = None, done: Callable[[int], None] = lambda count: None
-    ) -> Groups:
+    ) -> Agreed:
         """Pictures that geometry confirms to show the same thing, as examples to learn from; ``done`` hears of each.
 
         ``options.pictures`` of them at most, drawn at random, ask for others.
@@ -304,11 +312,17 @@ class Index:
         return verified_groups(self._snapshot, options or LearnOptions(), done)
 
     def forget_learnt(self) -> bool:
-        """Commit, then drop the learnt similarity; False if there was none."""
+        """Commit, then drop the learnt similarity, and what an interrupted run has left; False if there was none."""
         self.commit()
         known = self._writing().forget_similarity()
+        self._learning.unlink(missing_ok=True)
         self.refresh()
         return known
+
+    @property
+    def _learning(self) -> Path:
+        """Where an interrupted ``learn`` goes on from."""
+        return self.path.with_name(f"{self.path.name}.learning")
 
     def cluster(self, options: ClusterOptions) -> None:
         """Commit, then put all pictures into clusters, so that ``recipe.clusters.probe`` of them can be searched alone.

@@ -287,7 +287,7 @@ class LearnOptions(Options):
     stage: ClassVar[str] = "learning"
 
     # Words are put into 1, 2, … groups by frequency, up to this many; how many is chosen by cross-validation (N_v).
-    groups: int = option(10, least=1, most=50)
+    word_groups: int = option(10, least=1, most=50)
     # Counts j in the query and l in the picture weigh as l and j do.
     symmetric: bool = option(True)
     # nearest: relevant pictures against the best irrelevant one (eq. 11); pairs: against every one (eq. 9).
@@ -296,11 +296,13 @@ class LearnOptions(Options):
     regularisation: float = option(1.0, least=0.0)
     # Of sub-gradient descent, at most; it ends sooner if queries that were held out are no longer ranked better.
     rounds: int = option(200, least=1)
-    # Irrelevant pictures that each query is compared with: those most like it, and a quarter as many others.
+    # Irrelevant pictures that each query is compared with: those most like it, and a quarter as many others. Relevant
+    # ones: no more than this many, drawn at random.
     rivals: int = option(100, least=1)
     # Pictures that are looked at besides those of groups, drawn at random where there are more.
     pictures: int = option(2000, least=0)
-    # Queries from which groups and pattern are chosen, drawn at random where there are more; weights come from all.
+    # Queries from which groups and pattern are chosen, drawn at random where there are more; weights come from up to
+    # four times as many.
     queries: int = option(500, least=2)
     # Parts into which things are divided for cross-validation.
     folds: int = option(4, least=2)

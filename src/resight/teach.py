@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .connected import Connected
 from .errors import UsageError
 from .learning import Asked, Tried, examples, learn
 from .options import LearnOptions, fingerprint
@@ -23,6 +24,14 @@ from .store import Snapshot, drawn
 LOOKED_AT = 20  # best results of a picture among which others of the same thing are looked for
 SURE = 0.95  # confidence with which geometry must say so
 Groups = Mapping[str, Sequence[str]]  # keys of pictures by the name of what they show
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """Which pictures show the same thing, as far as geometry can tell."""
+
+    groups: Groups
+    unsure: Sequence[tuple[str, str]]  # pairs that may or may not
 
 
 @dataclass(frozen=True)
@@ -54,32 +63,23 @@ def read_groups(path: Path) -> dict[str, list[str]]:
 
 def verified_groups(
     snapshot: Snapshot, options: LearnOptions, done: Callable[[int], None] = lambda count: None
-) -> dict[str, list[str]]:
+) -> Agreed:
     """Pictures that geometry confirms to show the same thing, directly or through others; no label is needed.
 
     At most ``options.pictures``, drawn at random, ask for the pictures that are like them. ``done`` hears of each.
     """
-    recipe = RECIPES["verified"]
-    parent: dict[str, str] = {}
-
-    def leader(key: str) -> str:
-        while (above := parent.setdefault(key, key)) != key:
-            parent[key], key = parent[above], above
-        return key
-
+    recipe, same, unsure = RECIPES["verified"], Connected(), []
     for key in _drawn_keys(snapshot, options.pictures, options.seed):
         located = snapshot.locate(key)
         assert located
         result = search(snapshot, [stored_question(snapshot, *located)], top=LOOKED_AT, recipe=recipe, without=key)
         for hit in result.hits:
             if (hit.confidence or 0) >= SURE:
-                first, second = sorted((leader(key), leader(hit.key)))
-                parent[second] = first
+                same.connect(key, hit.key)
+            elif hit.confidence is not None:
+                unsure.append((key, hit.key))
         done(1)
-    groups: dict[str, list[str]] = {}
-    for key in sorted(parent):
-        groups.setdefault(leader(key), []).append(key)
-    return groups
+    return Agreed(same.groups(), unsure)
 
 
 def _drawn_keys(snapshot: Snapshot, count: int, seed: int) -> list[str]:
@@ -92,12 +92,14 @@ def learn_similarity(
     groups: Groups,
     options: LearnOptions,
     *,
+    unsure: Sequence[tuple[str, str]] = (),
     state: Path,
     report: Callable[[Tried], None] = lambda tried: None,
 ) -> Lesson:
-    """Learn from groups of two or more pictures, and from others that are unlike them.
+    """Learn from groups of two or more pictures, and from others that are unlike them, but for pairs that are unsure.
 
-    What has been tried stands in the file ``state`` until all is done: an interrupted run goes on from there.
+    What has been tried stands in the file ``state`` until all is done: an interrupted run goes on from there, and
+    ``report`` hears of what it had tried, too.
     """
     if snapshot.manifest.vocabularies > 1:
         raise UsageError("a similarity is learnt for one vocabulary, and this index has several")
@@ -110,27 +112,46 @@ def learn_similarity(
     pictures = drawn(snapshot, options.pictures, options.seed, span, also=frozenset(members))
     place = {key: number for number, (key, _, _) in enumerate(pictures)}
     lists = build([picture for _, _, picture in pictures], words=len(span))
-    asked, thing = [], []
-    for number, keys in enumerate(things.values()):
+    asked, thing, doubts = [], [], _doubts(unsure, place)
+    for name, keys in things.items():
         for key in keys:
             others = np.array([place[other] for other in keys if other != key])
-            asked.append(Asked(pictures[place[key]][2][0].word, others, np.array([place[key]])))
-            thing.append(number)
+            ignored = np.setdiff1d([place[key], *doubts.get(key, ())], others)
+            asked.append(Asked(pictures[place[key]][2][0].word, others, ignored))
+            thing.append(name)
     word = np.arange(len(span), dtype=np.int32)
     counts = np.sum([part.living(word) for part in snapshot.parts], axis=0)
     given = examples(lists, asked, thing, pictures=len(pictures), counts=counts, options=options)
-    name = fingerprint(options, {"commit": snapshot.manifest.commit, "groups": dict(things)})
-    known = _resumed(state, name)
-    tried = list(known)
+    name = fingerprint(options, _named(snapshot, things, unsure))
+    known, tried = _resumed(state, name), []
 
     def note(each: Tried) -> None:
         tried.append(each)
         _save(state, name, tried)
         report(each)
 
+    for each in known:
+        note(each)
     found = learn(given, options, known=known, report=note)
     state.unlink(missing_ok=True)
     return Lesson(found.similarity(counts), found.map, groups=len(things), queries=len(asked), pictures=len(place))
+
+
+def _doubts(unsure: Sequence[tuple[str, str]], place: Mapping[str, int]) -> dict[str, list[int]]:
+    """Of each picture, the places of those that may show the same thing."""
+    found: dict[str, list[int]] = {}
+    for one, other in unsure:
+        for key, doubtful in ((one, other), (other, one)):
+            if doubtful in place:
+                found.setdefault(key, []).append(place[doubtful])
+    return found
+
+
+def _named(snapshot: Snapshot, things: Groups, unsure: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """All that a run depends on besides its options."""
+    manifest = snapshot.manifest
+    index = {"vocabulary": manifest.vocabulary_fingerprint, "settings": manifest.settings, "commit": manifest.commit}
+    return {**index, "groups": dict(things), "unsure": sorted({*unsure})}
 
 
 def _insist_on_groups(snapshot: Snapshot, members: Sequence[str]) -> None:
@@ -146,8 +167,8 @@ def _insist_on_groups(snapshot: Snapshot, members: Sequence[str]) -> None:
 
 def _whole(tried: Sequence[Tried]) -> list[Tried]:
     """Without the last number of groups, of which not all patterns may have been tried."""
-    last = max((t.groups for t in tried), default=0)
-    return [t for t in tried if t.groups < last]
+    last = max((t.word_groups for t in tried), default=0)
+    return [t for t in tried if t.word_groups < last]
 
 
 def _resumed(state: Path, name: str) -> list[Tried]:

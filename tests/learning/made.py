@@ -15,11 +15,13 @@ from resight.types import Words
 Array = npt.NDArray[Any]
 
 
-def lists_of(pictures: Sequence[Array], k: int) -> Lists:
-    def shown(word: Array) -> tuple[Words, Array]:
-        feature = np.arange(len(word), dtype=np.int32)
-        return Words(feature, word.astype(np.int32), np.zeros(len(word), np.uint64)), np.zeros(len(word), GEOMETRY)
+def shown(word: Array) -> tuple[Words, Array]:
+    """A picture with these words, as lists are built from it."""
+    feature = np.arange(len(word), dtype=np.int32)
+    return Words(feature, word.astype(np.int32), np.zeros(len(word), np.uint64)), np.zeros(len(word), GEOMETRY)
 
+
+def lists_of(pictures: Sequence[Array], k: int) -> Lists:
     return build([shown(word) for word in pictures], words=k)
 
 
@@ -37,14 +39,14 @@ def things(count: int, *, each: int, k: int, seed: int = 0, own: int = 12, noise
     return pictures
 
 
-def all_asked(pictures: Sequence[Array], each: int) -> tuple[list[Asked], list[int]]:
+def all_asked(pictures: Sequence[Array], each: int) -> tuple[list[Asked], list[str]]:
     """Every picture asks for the others of its thing; and the thing that each asks for."""
     asked, thing = [], []
     for number, word in enumerate(pictures):
         first = number // each * each
         others = np.array([i for i in range(first, first + each) if i != number])
         asked.append(Asked(word.astype(np.int32), others, np.array([number])))
-        thing.append(number // each)
+        thing.append(str(number // each))
     return asked, thing
 
 

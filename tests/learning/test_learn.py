@@ -10,12 +10,15 @@ import pytest
 
 from resight.errors import UsageError
 from resight.learning import Asked, Examples, Tried, examples, learn
-from resight.options import LearnOptions
+from resight.learning.learn import _fit
+from resight.learning.patterns import finest
+from resight.options import LearnOptions, ScoringOptions
+from resight.scoring import Query, score
 
-from .made import all_asked, lists_of, things
+from .made import all_asked, dense, lists_of, things
 
 K, EACH = 300, 4
-OPTIONS = LearnOptions(groups=3, rounds=60)
+OPTIONS = LearnOptions(word_groups=3, rounds=60)
 
 
 def made(seed: int, count: int = 25, options: LearnOptions = OPTIONS) -> Examples:
@@ -26,7 +29,7 @@ def made(seed: int, count: int = 25, options: LearnOptions = OPTIONS) -> Example
 
 def ranked(given: Examples, found: Tried) -> float:
     most = len(found.pattern) - 1
-    return given.pairs(found.groups, most).within(found.pattern).map(found.weights.ravel())
+    return given.pairs(found.word_groups, most).within(found.pattern).map(found.weights.ravel())
 
 
 def plain(given: Examples) -> float:
@@ -49,11 +52,11 @@ def test_learning_is_reproducible() -> None:
 def test_known_choices_are_not_tried_again() -> None:
     heard: list[Tried] = []
     whole = learn(made(0), OPTIONS, report=heard.append)
-    assert [t.groups for t in heard] == sorted(t.groups for t in heard)
-    known = [t for t in heard if t.groups < 3]
+    assert [t.word_groups for t in heard] == sorted(t.word_groups for t in heard)
+    known = [t for t in heard if t.word_groups < 3]
     again: list[Tried] = []
     resumed = learn(made(0), OPTIONS, known=known, report=again.append)
-    assert {t.groups for t in again} == {3}
+    assert {t.word_groups for t in again} == {3}
     assert resumed.weights.tolist() == whole.weights.tolist()
 
 
@@ -61,8 +64,8 @@ def test_the_choice_ranks_held_out_queries_best() -> None:
     heard: list[Tried] = []
     found = learn(made(0), OPTIONS, report=heard.append)
     best = max(heard, key=lambda t: t.map)
-    assert (found.groups, found.bins) == (best.groups, best.bins)
-    assert {t.groups for t in heard} == {1, 2, 3}
+    assert (found.word_groups, found.bins) == (best.word_groups, best.bins)
+    assert {t.word_groups for t in heard} == {1, 2, 3}
 
 
 def test_symmetric_weights() -> None:
@@ -70,13 +73,14 @@ def test_symmetric_weights() -> None:
     assert (found.pattern == found.pattern.T).all()
     similarity = found.similarity(np.arange(K))
     assert (similarity.table == similarity.table.transpose(0, 2, 1)).all()
-    free = learn(made(0), replace(OPTIONS, symmetric=False))
-    assert free.weights.shape[1] == int(free.pattern.max()) + 1
+    heard: list[Tried] = []
+    learn(made(0), replace(OPTIONS, symmetric=False, word_groups=1), report=heard.append)
+    assert (heard[0].pattern != heard[0].pattern.T).any()
 
 
 @pytest.mark.parametrize("rounds", [1, 5, 10])
 def test_few_rounds_learn_something(rounds: int) -> None:
-    assert learn(made(0), replace(OPTIONS, rounds=rounds, groups=1)).weights.any()
+    assert learn(made(0), replace(OPTIONS, rounds=rounds, word_groups=1)).weights.any()
 
 
 def test_queries_for_one_thing_share_a_fold() -> None:
@@ -91,8 +95,54 @@ def test_rivals_are_irrelevant_pictures_the_most_alike_and_some_others() -> None
     for query, rivals in zip(given.asked, given.rivals, strict=True):
         assert len(rivals) == 8 + 2
         assert not {*rivals.tolist()} & {*query.relevant.tolist(), *query.ignored.tolist()}
+        (scores,) = score(Query.of_words(query.word), [given.part], options=ScoringOptions(measure="cosine"))
+        irrelevant = np.setdiff1d(np.arange(25 * EACH), [*query.relevant, *query.ignored])
+        assert {*irrelevant[np.argsort(-scores[irrelevant], kind="stable")[:8]].tolist()} <= {*rivals.tolist()}
     everything = made(0, options=replace(OPTIONS, rivals=1000))
     assert all(len(rivals) == 25 * EACH - EACH for rivals in everything.rivals)
+
+
+def test_what_a_similarity_ranks_best_becomes_a_rival() -> None:
+    given = made(0, options=replace(OPTIONS, rivals=3))
+    similarity = learn(given, replace(OPTIONS, rivals=3)).similarity(given.counts)
+    harder, table = given.against(similarity, 3), similarity.table
+    added = 0
+    for query, before, after in zip(given.asked, given.rivals, harder.rivals, strict=True):
+        own = dense(query.word, K, similarity.most)
+        pictures = [dense(given.asked[i].word, K, similarity.most) for i in range(25 * EACH)]
+        scores = np.array([table[similarity.group, own, each].sum() for each in pictures])
+        irrelevant = np.setdiff1d(np.arange(25 * EACH), [*query.relevant, *query.ignored])
+        best = irrelevant[np.argmax(scores[irrelevant])]
+        assert best in after
+        assert {*before.tolist()} <= {*after.tolist()} <= {*irrelevant.tolist()}
+        assert len(after) <= len(before) + 3
+        added += len(after) - len(before)
+    assert added
+
+
+def test_rivals_that_were_chosen_before_do_not_mislead() -> None:
+    """With very noisy words and few rivals, weights that beat those rivals alone would rank all pictures worse."""
+    options = replace(OPTIONS, rivals=24, word_groups=1, rounds=200)
+
+    def noisy(seed: int, options: LearnOptions) -> Examples:
+        pictures = things(60, each=EACH, k=1000, seed=seed, own=10, noise=30)
+        lists, (asked, thing) = lists_of(pictures, 1000), all_asked(pictures, EACH)
+        counts = np.diff(lists.offsets)
+        return examples(lists, asked, thing, pictures=len(pictures), counts=counts, options=options)
+
+    found, everything = learn(noisy(0, options), options), noisy(1, replace(options, rivals=1000))
+    given = noisy(0, options)
+    before = _fit(given.pairs(1, 3), finest(3, symmetric=True), given.fold, options)
+    assert ranked(everything, found) > ranked(everything, before) + 0.05
+    assert before.map > ranked(everything, before) + 0.3  # which looked good
+    assert found.map < ranked(everything, found) + 0.1
+
+
+def test_many_relevant_pictures_are_drawn_from() -> None:
+    few = Asked(np.zeros(0, np.int32), np.arange(10), np.array([17])).fewer(4, np.random.default_rng(0))
+    assert len(few.relevant) == 4
+    assert sorted([*few.relevant.tolist(), *few.ignored.tolist()]) == [*range(10), 17]
+    assert all(len(a.relevant) == 2 for a in made(0, options=replace(OPTIONS, rivals=2)).asked)
 
 
 def test_fewer_queries_can_choose() -> None:
@@ -107,7 +157,7 @@ def test_fewer_queries_can_choose() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"things": [0] * 8}, "at least two"),
+        ({"things": ["0"] * 8}, "at least two"),
         ({"outside": False}, "add other pictures"),
     ],
 )

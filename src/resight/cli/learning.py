@@ -17,7 +17,6 @@ from .output import counting, printable, say_json
 if TYPE_CHECKING:
     from ..index import Index
     from ..learning import Tried
-    from ..teach import Groups
 
 
 @command
@@ -72,29 +71,29 @@ def learn(
 
 
 def _learn(target: Index, file: Path | None, options: LearnOptions) -> dict[str, Any]:
-    from ..teach import read_groups
+    from ..teach import Agreed, read_groups
 
-    groups: Groups
     if file is None:
         with counting(min(len(target), options.pictures), text="verifying") as done:
-            groups = target.verified_groups(options=options, done=done)
+            agreed = target.verified_groups(options=options, done=done)
     else:
         given = read_groups(file)
-        groups = {name: [k if k in target else os.path.abspath(k) for k in keys] for name, keys in given.items()}
+        known = {name: [k if k in target else os.path.abspath(k) for k in keys] for name, keys in given.items()}
+        agreed = Agreed(known, ())
     tried: list[Tried] = []
-    with counting(options.groups, text="learning") as done:
+    with counting(options.word_groups, text="learning") as done:
 
         def report(each: Tried) -> None:
-            done(int(not tried or tried[-1].groups != each.groups))
+            done(int(not tried or tried[-1].word_groups != each.word_groups))
             tried.append(each)
 
-        lesson = target.learn(groups, options=options, report=report)
+        lesson = target.learn(agreed.groups, unsure=agreed.unsure, options=options, report=report)
     weights = lesson.similarity.weights
     return {
         "groups": lesson.groups, "queries": lesson.queries, "others": lesson.pictures - lesson.queries,
         "word_groups": len(weights), "bins": weights.shape[1], "counts": lesson.similarity.most,
         "map": lesson.map, "similarity": lesson.similarity.fingerprint,
-        "tried": [{"word_groups": t.groups, "bins": t.bins, "map": t.map, "objective": t.loss} for t in tried],
+        "tried": [{"word_groups": t.word_groups, "bins": t.bins, "map": t.map, "objective": t.loss} for t in tried],
     }  # fmt: skip
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ..learning import Asked, examples, learn
+from ..connected import Connected
+from ..learning import Asked, Examples, examples, learn
 from ..options import AssignOptions, LearnOptions, ScoringOptions
-from ..postings import Lists, build, count
-from ..scoring import Part, Query, Similarity, idf_weights, together
+from ..postings import Lists, build
+from ..scoring import Part, Query, Similarity, only_part, together
 from ..scoring import score as scores_of
 from ..search import question
 from ..store import drawn, open_snapshot
-from ..types import Int32, Int64
+from ..types import Int32, Int64, Words
 from ..vocabulary import Assigner
 from .cache import read
 from .datasets import Dataset
@@ -26,20 +29,38 @@ ONE_WORD = AssignOptions(neighbours=1)
 
 
 @dataclass(frozen=True)
+class Contents:
+    """The words of a dataset's pictures and queries."""
+
+    pictures: Mapping[str, tuple[Words, npt.NDArray[Any]]]  # by key; unreadable ones are missing
+    queries: Sequence[Int32]  # in the dataset's order; an unreadable one has no words
+    words: int  # of the vocabulary
+
+    @classmethod
+    def read(cls, prepared: Prepared) -> Contents:
+        with open_snapshot(prepared.index) as snapshot:
+            (span,) = snapshot.spans
+            pictures = {key: picture for key, _, picture in drawn(snapshot, snapshot.pictures, 0, span)}
+            assigner, none = Assigner(snapshot.vocabulary), np.zeros(0, np.int32)
+            asked = [question(assigner, read(f), ONE_WORD).words.word if f else none for f in prepared.queries]
+        return cls(pictures, asked, len(span))
+
+
+@dataclass(frozen=True)
 class Half:
     """Some pictures of a dataset, and the queries whose answers are among them."""
 
     keys: Sequence[str]
     lists: Lists
     words: Sequence[Int32]  # of each query
+    queries: Sequence[str]  # the key of each
     truths: Sequence[Truth]
-    things: Sequence[int]  # that queries ask for
+    things: Sequence[str]  # that queries ask for
     measures: tuple[str, ...]  # the first counts
 
     @property
     def part(self) -> Part:
-        df = count(self.lists, np.ones(len(self.keys), np.bool_))[0]
-        return Part.of(self.lists, pictures=len(self.keys), idf=idf_weights(df, len(self.keys)))
+        return only_part(self.lists, len(self.keys))
 
     @property
     def counts(self) -> Int64:
@@ -54,67 +75,60 @@ class Half:
             rankings.append([self.keys[i] for i in order.tolist() if found[i] > 0])
         return score(rankings, self.truths, self.measures, database=len(self.keys)).means
 
-    def asked(self) -> list[Asked]:
+    def examples(self, options: LearnOptions) -> Examples:
+        """What can be learnt from: queries that have words and relevant pictures here, other than themselves."""
         place = {key: number for number, key in enumerate(self.keys)}
-        places = [
-            [np.array(sorted(place[key] for key in keys), np.int64) for keys in (truth.relevant, truth.junk)]
-            for truth in self.truths
-        ]
-        return [Asked(word, relevant, junk) for word, (relevant, junk) in zip(self.words, places, strict=True)]
+
+        def places(keys: frozenset[str]) -> Int64:
+            return np.array(sorted(place[key] for key in keys if key in place), np.int64)
+
+        asked, things = [], []
+        for word, key, truth, thing in zip(self.words, self.queries, self.truths, self.things, strict=True):
+            relevant = places(truth.relevant - {key})
+            if len(word) and len(relevant):
+                asked.append(Asked(word, relevant, places(truth.junk | {key})))
+                things.append(thing)
+        return examples(self.lists, asked, things, pictures=len(self.keys), counts=self.counts, options=options)
 
 
-def halves(dataset: Dataset, seed: int) -> tuple[Int64, Int64, Int64]:
+def halves(dataset: Dataset, seed: int) -> tuple[Int64, Int64, list[str]]:
     """The half (0 or 1) of each picture and of each query, and the thing that each query asks for.
 
-    A query and its relevant pictures are in the same half; so are queries that share a relevant picture. Of the things
-    asked for, and of the other pictures, half go to each.
+    A query, its relevant pictures and its junk, which shows the same thing, are in the same half; so are queries that
+    share such a picture. Of the things asked for, and of the other pictures, half go to each.
     """
-    number = {key: i for i, (key, _) in enumerate(dataset.images)}
-    leader = list(range(len(number)))
-
-    def find(i: int) -> int:
-        while leader[i] != i:
-            leader[i] = leader[leader[i]]
-            i = leader[i]
-        return i
-
+    same = Connected()
     for query in dataset.queries:
-        first, *others = sorted(number[key] for key in query.truth.relevant | {query.key} if key in number)
-        for other in others:
-            leader[find(other)] = find(first)
-    thing = np.array([find(number[min(query.truth.relevant)]) for query in dataset.queries])
-    of_picture = np.array([find(i) for i in range(len(number))])
-    rng, half = np.random.default_rng(seed), np.zeros(len(number), np.int64)
-    for things in (np.unique(thing), np.setdiff1d(of_picture, thing)):
-        half[things] = rng.permutation(len(things)) % 2
-    return half[of_picture], half[thing], thing
+        for key in query.truth.relevant | query.truth.junk:
+            same.connect(query.key, key)
+    things = [same.leader(query.key) for query in dataset.queries]
+    alone = [leader for key, _ in dataset.images if (leader := same.leader(key)) not in {*things}]
+    rng, half = np.random.default_rng(seed), dict[str, int]()
+    for names in (sorted({*things}), alone):
+        half |= zip(names, (rng.permutation(len(names)) % 2).tolist(), strict=True)
+    of_pictures = [half[same.leader(key)] for key, _ in dataset.images]
+    return np.array(of_pictures), np.array([half[thing] for thing in things]), things
 
 
-def cut(dataset: Dataset, prepared: Prepared, seed: int) -> tuple[Half, Half]:
-    """The dataset's halves, from its index and the features of its queries."""
-    with open_snapshot(prepared.index) as snapshot:
-        (span,) = snapshot.spans
-        words = {key: picture for key, _, picture in drawn(snapshot, snapshot.pictures, 0, span)}
-        assigner = Assigner(snapshot.vocabulary)
-        asked = [None if f is None else question(assigner, read(f), ONE_WORD).words.word for f in prepared.queries]
-    of_picture, of_query, thing = halves(dataset, seed)
-    found = []
-    for half in (0, 1):
-        keys = [key for (key, _), mine in zip(dataset.images, of_picture == half, strict=True) if mine and key in words]
-        queries = [i for i in np.flatnonzero(of_query == half).tolist() if asked[i] is not None]
-        there = frozenset(keys)
-        truths = [dataset.queries[i].truth for i in queries]
-        found.append(
-            Half(
-                keys,
-                build([words[key] for key in keys], words=len(span)),
-                [word for i in queries if (word := asked[i]) is not None],
-                [Truth(truth.relevant & there, truth.junk & there) for truth in truths],
-                thing[queries].tolist(),
-                measures_of(dataset),
-            )
+def cut(dataset: Dataset, contents: Contents, seed: int) -> tuple[Half, Half]:
+    """The dataset's halves. Pictures that could not be read are in neither, and are not found where relevant."""
+    of_picture, of_query, things = halves(dataset, seed)
+
+    def half(number: int) -> Half:
+        shown = [dataset.images[i][0] for i in np.flatnonzero(of_picture == number).tolist()]
+        keys = [key for key in shown if key in contents.pictures]
+        queries = np.flatnonzero(of_query == number).tolist()
+        return Half(
+            keys,
+            build([contents.pictures[key] for key in keys], words=contents.words),
+            [contents.queries[i] for i in queries],
+            [dataset.queries[i].key for i in queries],
+            [dataset.queries[i].truth for i in queries],
+            [things[i] for i in queries],
+            measures_of(dataset),
         )
-    return found[0], found[1]
+
+    return half(0), half(1)
 
 
 @dataclass(frozen=True)
@@ -127,12 +141,8 @@ class Fitted:
     def judge(self, training: Half, test: Half) -> dict[str, float]:
         """Fitted to one half, measured on the other."""
         if self.learning:
-            asked = training.asked()
-            given = examples(
-                training.lists, asked, training.things,
-                pictures=len(training.keys), counts=training.counts, options=self.learning,
-            )  # fmt: skip
-            return test.judge(self.choices[0], learn(given, self.learning).similarity(test.counts))
+            found = learn(training.examples(self.learning), self.learning)
+            return test.judge(self.choices[0], found.similarity(test.counts))
         first = training.measures[0]
         best = self.choices[0]
         if len(self.choices) > 1:
@@ -141,13 +151,13 @@ class Fitted:
 
 
 def judge_splits(
-    dataset: Dataset, prepared: Prepared, systems: Mapping[str, Fitted], *, seeds: Iterable[int]
+    dataset: Dataset, contents: Contents, systems: Mapping[str, Fitted], *, seeds: Iterable[int]
 ) -> dict[str, dict[str, float]]:
     """Of each system the mean of each measure over some splits, and ``wins``: in how many of them it is the best."""
     found: dict[str, list[dict[str, float]]] = {name: [] for name in systems}
     wins = dict.fromkeys(systems, 0)
     for seed in seeds:
-        training, test = cut(dataset, prepared, seed)
+        training, test = cut(dataset, contents, seed)
         for name, system in systems.items():
             found[name].append(system.judge(training, test))
         first = test.measures[0]

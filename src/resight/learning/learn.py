@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import UsageError
 from ..options import LearnOptions, ScoringOptions
-from ..postings import Lists, count
-from ..scoring import Part, Query, best, idf_weights, score
+from ..postings import Lists
+from ..scoring import Part, Query, best, only_part, score, together
 from ..scoring.similarity import Similarity, groups_by_frequency
 from ..types import Bytes, Float32, Float64, Int64
 from .descent import OBJECTIVES, descend
@@ -23,6 +25,8 @@ MOST_BINS = 9  # of the patterns that are tried, besides the finest
 LEAST_BINS = 3  # with two there is nothing but whether the words are shared
 EVERY = 10  # rounds after which queries that were held out are ranked
 PATIENCE = 5  # such rankings without a better one that end a descent
+WEIGHED = 4  # times as many queries as choose say what the weights are
+HARDENED = 2  # times that further rivals are looked for
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Tried:
         return cls(pattern, weights, float(values["map"]), float(values["loss"]))
 
     @property
-    def groups(self) -> int:
+    def word_groups(self) -> int:
         return len(self.weights)
 
     @property
@@ -53,7 +57,7 @@ class Tried:
 
     def similarity(self, counts: Int64) -> Similarity:
         """For a collection in which words occur so often."""
-        return Similarity(self.pattern, self.weights.astype(np.float32), groups_by_frequency(counts, self.groups))
+        return Similarity(self.pattern, self.weights.astype(np.float32), groups_by_frequency(counts, self.word_groups))
 
 
 @dataclass(frozen=True)
@@ -76,14 +80,25 @@ class Examples:
         asked, rivals = [self.asked[i] for i in drawn], [self.rivals[i] for i in drawn]
         return replace(self, asked=asked, rivals=rivals, fold=self.fold[drawn])
 
-    def pairs(self, groups: int, most: int) -> Pairs:
-        group = groups_by_frequency(self.counts, groups)
+    def against(self, similarity: Similarity, count: int) -> Examples:
+        """With further rivals: so many that this similarity takes for the most similar of the irrelevant pictures."""
+        parts, measure = together([self.part], lambda: similarity), ScoringOptions(measure="learnt")
+        found = (score(Query.of_words(query.word), parts, options=measure)[0] for query in self.asked)
+        every = zip(self.asked, self.rivals, found, strict=True)
+        return replace(self, rivals=[np.union1d(known, _most_alike(a, scores, count)) for a, known, scores in every])
+
+    @cached_property
+    def part(self) -> Part:
+        return only_part(self.lists, self.pictures)
+
+    def pairs(self, word_groups: int, most: int) -> Pairs:
+        group = groups_by_frequency(self.counts, word_groups)
         found = pair_up(self.asked, self.lists, pictures=self.pictures, group=group, most=most, candidates=self.rivals)
         return found.levelled
 
 
 def examples(
-    lists: Lists, asked: Sequence[Asked], things: Sequence[int], *, pictures: int, counts: Int64, options: LearnOptions
+    lists: Lists, asked: Sequence[Asked], things: Sequence[str], *, pictures: int, counts: Int64, options: LearnOptions
 ) -> Examples:
     """With folds, of which queries for the same thing share one, and each query's rivals: most like it, or drawn."""
     names, number = np.unique(np.asarray(things), return_inverse=True)
@@ -91,26 +106,29 @@ def examples(
         raise UsageError("one group cannot both be learnt from and be checked with; give at least two")
     rng = np.random.default_rng(options.seed)
     fold = (rng.permutation(len(names)) % options.folds)[number]
-    df = count(lists, np.ones(pictures, np.bool_))[0]
-    part = Part.of(lists, pictures=pictures, idf=idf_weights(df, pictures))
+    asked = [query.fewer(options.rivals, rng) for query in asked]
+    given = Examples(lists, pictures, counts, asked, [], fold)
     rivals = []
     for query in asked:
-        (scores,) = score(Query.of_words(query.word), [part], options=ScoringOptions(measure="cosine"))
-        rivals.append(_rivals(query, scores, options.rivals, rng))
+        (scores,) = score(Query.of_words(query.word), [given.part], options=ScoringOptions(measure="cosine"))
+        near = _most_alike(query, scores, options.rivals)
+        others = rng.permutation(np.setdiff1d(np.flatnonzero(_irrelevant(query, pictures)), near))
+        rivals.append(np.union1d(near, others[: -(-options.rivals // 4)]))
     if not all(len(irrelevant) for irrelevant in rivals):
         raise UsageError("there is no picture outside of a group to tell its pictures from; add other pictures")
-    return Examples(lists, pictures, counts, asked, rivals, fold)
+    return replace(given, rivals=rivals)
 
 
-def _rivals(query: Asked, scores: Float32, count: int, rng: np.random.Generator) -> Int64:
-    """The irrelevant pictures that are most like the query by these scores, and a quarter as many others."""
-    irrelevant = np.ones(len(scores), np.bool_)
-    irrelevant[query.relevant] = irrelevant[query.ignored] = False
-    near = best(scores * irrelevant, count)
-    near = near[np.lexsort((near, -scores[near]))][:count]
-    irrelevant[near] = False
-    others = rng.permutation(np.flatnonzero(irrelevant))[: -(-count // 4)]
-    return np.sort(np.concatenate([near, others]))
+def _irrelevant(query: Asked, pictures: int) -> npt.NDArray[np.bool_]:
+    found = np.ones(pictures, np.bool_)
+    found[query.relevant] = found[query.ignored] = False
+    return found
+
+
+def _most_alike(query: Asked, scores: Float32, count: int) -> Int64:
+    """The irrelevant pictures with the best scores above 0."""
+    near = best(scores * _irrelevant(query, len(scores)), count)
+    return near[np.lexsort((near, -scores[near]))][:count]
 
 
 def learn(
@@ -120,19 +138,33 @@ def learn(
     known: Sequence[Tried] = (),
     report: Callable[[Tried], None] = lambda tried: None,
 ) -> Tried:
-    """The choice that ranks queries best that were held out, its weights from all queries.
+    """The choice that ranks queries best that were held out, its weights from more queries.
 
     ``report`` hears of each choice; numbers of groups that are among those known already are not tried again.
     """
     most = min(truncation(given.lists), MOST_COUNTS)
-    few, tried = given.some(options.queries, options.seed), list(known)
-    for groups in range(1, options.groups + 1):
-        if all(t.groups != groups for t in known):
-            for each in _try(few, few.pairs(groups, most), options):
+    more = _hardened(given.some(WEIGHED * options.queries, options.seed), most, options)
+    few, tried = more.some(options.queries, options.seed), list(known)
+    for word_groups in range(1, options.word_groups + 1):
+        if all(t.word_groups != word_groups for t in known):
+            for each in _try(few, few.pairs(word_groups, most), options):
                 tried.append(each)
                 report(each)
-    chosen = max(tried, key=lambda t: (t.map, -t.groups, -t.bins))
-    return _fit(given.pairs(chosen.groups, most), chosen.pattern, given.fold, options)
+    chosen = max(tried, key=lambda t: (t.map, -t.word_groups, -t.bins))
+    return _fit(more.pairs(chosen.word_groups, most), chosen.pattern, more.fold, options)
+
+
+def _hardened(given: Examples, most: int, options: LearnOptions) -> Examples:
+    """With rivals that are hard not for cosine alone, but for learnt weights, too.
+
+    Eq. 11 is about the best irrelevant picture by the weights that are looked for. Judged by rivals that were chosen
+    without any, weights would seem better than they are, and those that do well against these alone would be chosen.
+    """
+    pattern = finest(most, symmetric=options.symmetric)
+    for _ in range(HARDENED):
+        found = _fit(given.pairs(1, most), pattern, given.fold, options)
+        given = given.against(found.similarity(given.counts), options.rivals)
+    return given
 
 
 def _try(given: Examples, pairs: Pairs, options: LearnOptions) -> Iterator[Tried]:

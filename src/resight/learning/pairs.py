@@ -24,6 +24,12 @@ class Asked:
     relevant: Int64  # pictures of the collection
     ignored: Int64  # pictures that are neither: itself, and junk
 
+    def fewer(self, count: int, rng: np.random.Generator) -> Asked:
+        """With no more relevant pictures than this, drawn at random; the others are ignored."""
+        relevant = rng.permutation(self.relevant)
+        ignored = np.concatenate([self.ignored, relevant[count:]])
+        return Asked(self.word, np.sort(relevant[:count]), np.sort(ignored))
+
 
 @dataclass(frozen=True)
 class Pairs:

@@ -62,8 +62,9 @@ def coarser(
         bins = int(pattern.max()) + 1
         if bins == 2:
             return
-        values, current = problem.values.reshape(-1, groups, bins), weights.reshape(groups, bins)
-        support = values.sum(axis=0, dtype=np.float64) + 1
+        # Relative to each query's mean: what changes all scores of a query alike changes nothing.
+        values, current = problem.centred.values.reshape(-1, groups, bins), weights.reshape(groups, bins)
+        support = problem.values.reshape(-1, groups, bins).sum(axis=0, dtype=np.float64) + 1
         scores, found = problem.values @ weights, []
         for one, other in adjacent(pattern):
             both = [one, other]

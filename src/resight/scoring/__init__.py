@@ -10,7 +10,7 @@ from ..types import Float32, Int64, Words
 from .collection import asymmetric, burst, negative
 from .density import density
 from .hamming import distinct, hamming_score, matches
-from .histogram import cosine, idf_weights, l1, l2, votes, weighted_votes
+from .histogram import cosine, idf_weights, l1, l2, only_part, votes, weighted_votes
 from .learnt import learnt
 from .neighbours import nearest_vote
 from .part import Part, Query, Tables, together
@@ -63,6 +63,7 @@ __all__ = [
     "distinct",
     "idf_weights",
     "matches",
+    "only_part",
     "score",
     "together",
 ]

@@ -7,6 +7,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ..postings import Lists, count
 from ..types import Float32, Float64, Int32, Int64, Words
 from . import kernels
 from .part import Part
@@ -17,6 +18,12 @@ AnyFloat = TypeVar("AnyFloat", Float32, Float64)
 def idf_weights(df: npt.NDArray[np.int64], pictures: int) -> Float32:
     """log((n + 1) / n_i), n_i ≥ 1: LEARN-14 eq. 2 but for the + 1, which keeps an index of one picture searchable."""
     return np.log((pictures + 1) / np.maximum(df, 1)).astype(np.float32)
+
+
+def only_part(lists: Lists, pictures: int) -> Part:
+    """A collection that is all in these lists, with its own idf."""
+    df = count(lists, np.ones(pictures, np.bool_))[0]
+    return Part.of(lists, pictures=pictures, idf=idf_weights(df, pictures))
 
 
 def l1(query: Words, part: Part, clusters: Int64 | None) -> Float32:

@@ -13,7 +13,7 @@ NOBODY = np.uint32(2**32 - 1)  # the number of no picture
 
 
 def learnt(query: Words, part: Part, clusters: Int64 | None) -> Float32:
-    """How much more similar than an empty picture, as a positive number; 0 where no shared word weighs anything.
+    """How much more similar than an empty picture, as a positive number; 0 where what is shared adds up to nothing.
 
     Eq. 12, less s̄(q, 0) and s(0, 0), which are the same for all pictures.
     """

@@ -12,7 +12,7 @@ from ...images import find_pictures
 from ...vocabulary import Vocabulary
 from ..datasets import Dataset, load
 from ..runner import Progress, Runner, silent
-from ..splits import Fitted, judge_splits
+from ..splits import Contents, Fitted, judge_splits
 from .experiment import Experiment, Learnt, Trial
 from .learn import Learner, Lesson
 from .outcome import Outcome
@@ -80,7 +80,7 @@ def _judged(
     prepared = runner.prepare(dataset, rows[0].recipe.features)
     systems = {row.label: Fitted(row.choices or (row.recipe.scoring,), row.learning) for row in rows}
     shown = runner.progress(range(splits), total=splits, text=f"{dataset.name}: splits")
-    return judge_splits(dataset, prepared, systems, seeds=shown), prepared.skipped
+    return judge_splits(dataset, Contents.read(prepared), systems, seeds=shown), prepared.skipped
 
 
 def _load(experiment: Experiment, data: Path, limit: int | None) -> tuple[tuple[Dataset, ...], list[str]]:
