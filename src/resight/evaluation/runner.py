@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ..analyse import make_entry
 from ..context import context_name, name_of
@@ -143,7 +144,8 @@ class Runner:
             known = {row.key for row in snapshot.rows()}
         assigner = Assigner(vocabulary)
         missing = [key for key in content if key not in known]
-        with Writer(folder) as writer:
+        # One thread: products of a few hundred rows gain little from a second one, and lose much when it has to wait.
+        with threadpool_limits(1), Writer(folder) as writer:
             for key in self.progress(missing, total=len(missing), text=f"{dataset.name}: indexing"):
                 file = pictures[key].file
                 assert file is not None

@@ -12,6 +12,7 @@ from .clusters import CDM_CLUSTERS
 from .contexts import CDM, CDM_ALPHA, CDM_NEIGHBOURS, CDM_VARIANTS
 from .densities import DRE_CODES, DRE_COMBINED, DRE_NEAREST, DRE_WORDS
 from .descriptors import DESCRIPTORS
+from .detectors import DETECTORS
 from .experiment import READY, Experiment, Learnt, Published, Trial
 from .histograms import LEARN_MADE_UP, LEARN_SPLITS
 from .norm import NORM
@@ -26,6 +27,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         CLUSTERING_SET,
         NORM,
         DESCRIPTORS,
+        DETECTORS,
         CDM,
         CDM_NEIGHBOURS,
         CDM_ALPHA,

@@ -1,0 +1,35 @@
+"""Which local features? The papers all take Hessian-Affine regions; none of them says what others would do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...options import FeatureOptions
+from ...recipes import RECIPES
+from .experiment import Experiment, Learnt, Trial
+
+KINDS = {
+    "DoG": FeatureOptions(detector="sift"),
+    "Hessian-Affine": FeatureOptions(detector="hessian-affine"),
+    "Hessian-Affine, upright": FeatureOptions(detector="hessian-affine", upright=True),
+}
+
+DETECTORS = Experiment(
+    name="detectors",
+    question="Keypoints of differences of Gaussians, or Hessian-Affine regions?",
+    paper="all five",
+    table="no table",
+    finding="the papers use Hessian-Affine regions with SIFT, and compare them with nothing",
+    conditions="Hessian-Affine regions with SIFT, the strongest some thousand of each picture",
+    differences=("RootSIFT instead of SIFT; 16384 words for each kind of features, learnt on other pictures",),
+    datasets=("ukbench", "holidays", "oxford", "smvs"),
+    rows=tuple(
+        Trial(
+            label=f"{kind}: {name}",
+            recipe=replace(RECIPES[name], features=features),
+            vocabulary=Learnt(words=16_384, on="distractors", features=features),
+        )
+        for kind, features in KINDS.items()
+        for name in ("bow-cosine", "burst", "verified", "expanded")
+    ),
+)
