@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from ..connected import Connected
 from ..learning import Asked, Examples, examples, learn
@@ -42,7 +43,8 @@ class Contents:
             (span,) = snapshot.spans
             pictures = {key: picture for key, _, picture in drawn(snapshot, snapshot.pictures, 0, span)}
             assigner, none = Assigner(snapshot.vocabulary), np.zeros(0, np.int32)
-            asked = [question(assigner, read(f), ONE_WORD).words.word if f else none for f in prepared.queries]
+            with threadpool_limits(1):  # as in Runner._index
+                asked = [question(assigner, read(f), ONE_WORD).words.word if f else none for f in prepared.queries]
         return cls(pictures, asked, len(span))
 
 
