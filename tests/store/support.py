@@ -123,6 +123,11 @@ def shaped(e: Entry) -> Entry:
     return replace(e, geometry=geometry)
 
 
+def complete(e: Entry) -> Entry:
+    """The same picture with all that an index may have of one."""
+    return shaped(coded(e))
+
+
 QUERIES = (words("query", 20), words(3, 7))  # the second is the picture of seed 3 itself
 
 
