@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse
 
 from resight.options import ScoringOptions
-from resight.postings import GEOMETRY, frozen
+from resight.postings import GEOMETRY, as_bytes, frozen
 from resight.scoring import Part, Query, kernels, score, voting
 from resight.scoring.hamming import match_weights
 from resight.types import UInt64, Words
@@ -121,7 +121,7 @@ def hamming() -> None:
         alive=alive,
         idf=np.ones(ROWS, np.float32),
     )
-    listed = voting.Listed(lists.offsets, lists.image, lists.signature, lists.geometry, alive, 0, PICTURES)
+    listed = voting.Listed(lists.offsets, lists.image, lists.signature, as_bytes(lists.geometry), alive, 0, PICTURES)
     codes = np.zeros(ROWS, np.uint8)
     asked = voting.Rows(rows, query.words.signature, np.ones(ROWS, np.float32), codes, codes)
     room = 2 * PICTURES + 1

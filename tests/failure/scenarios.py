@@ -21,7 +21,7 @@ from ..store.support import (
     build,
     change,
     cluster,
-    coded,
+    complete,
     contents,
     entry,
     expected,
@@ -39,7 +39,7 @@ A, B, C, D, E = (entry(key, seed) for seed, key in enumerate("abcde"))
 OTHER_A = entry("a", 7)
 NO_FEATURES = entry("none", 8, features=0)
 Z = entry("z", 9)
-CODED = {e.key: coded(e) for e in (B, C, D, E, OTHER_A, NO_FEATURES)}
+COMPLETE = {e.key: complete(e) for e in (B, C, D, E, OTHER_A, NO_FEATURES)}
 LARGE = entry("large", 10, features=40)  # makes lists long enough for cells
 
 Content = dict[str, Stored]
@@ -133,12 +133,12 @@ def _uncluster(folder: Path, disk: Disk) -> None:
     cluster(folder, 0, disk=disk)
 
 
-def _two_segments_with_codes(folder: Path) -> None:
-    build(folder, [coded(A), CODED["b"], CODED["c"]], [CODED["d"]])
+def _two_segments_with_all_columns(folder: Path) -> None:
+    build(folder, [complete(A), COMPLETE["b"], COMPLETE["c"]], [COMPLETE["d"]])
 
 
-def _change_and_merge_with_codes(folder: Path, disk: Disk) -> None:
-    change(folder, add=[CODED[key] for key in ("e", "a", "none")], remove=["d"], merge=True, disk=disk)
+def _change_and_merge_with_all_columns(folder: Path, disk: Disk) -> None:
+    change(folder, add=[COMPLETE[key] for key in ("e", "a", "none")], remove=["d"], merge=True, disk=disk)
 
 
 def _add_and_merge(folder: Path, disk: Disk) -> None:
@@ -175,11 +175,11 @@ SCENARIOS: dict[str, Scenario] = {
     "add and merge with clusters": Scenario(
         [A, E, LARGE], [A, B, E, LARGE], _with_clusters, _add_and_merge, operations=70
     ),
-    "change and merge with codes": Scenario(
-        [coded(A), CODED["b"], CODED["c"], CODED["d"]],
-        [CODED[key] for key in ("a", "b", "c", "e", "none")],
-        _two_segments_with_codes,
-        _change_and_merge_with_codes,
+    "change and merge with all columns": Scenario(
+        [complete(A), COMPLETE["b"], COMPLETE["c"], COMPLETE["d"]],
+        [COMPLETE[key] for key in ("a", "b", "c", "e", "none")],
+        _two_segments_with_all_columns,
+        _change_and_merge_with_all_columns,
         operations=60,
     ),
     "keep similarity": Scenario([A, C, D], [A, C, D], _with_removals, _keep_similarity, operations=17, kept=(None, 0)),
@@ -277,7 +277,7 @@ class Judge:
         """The next writer sweeps what was left, and its commit is as good as any; a lost ``create`` is repeated."""
         if entries is None:
             create(folder, vocabulary(), SETTINGS, disk=QuickDisk())
-        new = coded(Z) if manifests.read(folder).codes else Z
+        new = complete(Z) if manifests.read(folder).codes else Z
         change(folder, add=[new])
         assert leftovers(folder) == set()
         assert answers(folder) == self.right([*(entries or []), new], kept)

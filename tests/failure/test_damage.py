@@ -25,7 +25,7 @@ from ..store.support import (
     build,
     change,
     cluster,
-    coded,
+    complete,
     contents,
     entry,
     keep_similarity,
@@ -37,18 +37,18 @@ from ..store.support import (
 )
 from .scenarios import OTHER_A, A, B, C, D, E
 
-SMALL = 420  # bytes
+SMALL = 480  # bytes
 
 
 def make(folder: Path, *, seed: int = 0) -> Path:
-    """Two segments, with codes, context terms, clusters and a similarity.
+    """Two segments, with all columns, context terms, clusters and a similarity.
 
     The first has cells, and pictures were removed from it.
     """
     others = [entry(e.key, 20 + i + seed) for i, e in enumerate([A, B, C, D, E])] if seed else [A, B, C, D, E]
-    build(folder, [coded(e) for e in [*others[:3], entry("large", 30 + seed, features=21)]], vocabulary_seed=seed)
+    build(folder, [complete(e) for e in [*others[:3], entry("large", 30 + seed, features=21)]], vocabulary_seed=seed)
     cluster(folder, 2)
-    change(folder, add=[coded(e) for e in others[3:]])
+    change(folder, add=[complete(e) for e in others[3:]])
     change(folder, remove=["b"])
     learn_context(folder)
     keep_similarity(folder, seed)
@@ -238,7 +238,7 @@ def test_foreign_files_are_reported_and_left_alone(index: Path, tmp_path: Path) 
     (tmp_path / "index" / "notes.txt").write_text("mine")
     (problem,) = check(tmp_path / "index").problems
     assert "notes.txt does not belong to the index; move it away" in problem
-    change(tmp_path / "index", add=[coded(OTHER_A)])
+    change(tmp_path / "index", add=[complete(OTHER_A)])
     assert leftovers(tmp_path / "index") == {"notes.txt"}
 
 

@@ -20,7 +20,7 @@ from resight.store import Disk, Writer, create
 from ..store.support import SETTINGS, QuickDisk, build, entry, similarity, vocabulary
 from .children import start_talking
 from .disks import CountingDisk, FullDisk, strikes
-from .scenarios import CODED, NO_FEATURES, OTHER_A, SCENARIOS, A, B, E, Judge, copy, last_commit
+from .scenarios import COMPLETE, NO_FEATURES, OTHER_A, SCENARIOS, A, B, E, Judge, copy, last_commit
 
 REMEDY = "No space left on device; what was committed before is safe: free some space"
 
@@ -28,7 +28,7 @@ REMEDY = "No space left on device; what was committed before is safe: free some 
 ACTS: dict[str, tuple[str, Callable[[Writer], object]]] = {
     "commit": ("add, replace and remove", lambda writer: writer.commit()),
     "merge": ("merge", lambda writer: writer.merge()),
-    "codes": ("change and merge with codes", lambda writer: writer.merge()),
+    "all columns": ("change and merge with all columns", lambda writer: writer.merge()),
     "cluster": ("cluster", lambda writer: writer.cluster(ClusterOptions(count=2, kind="random", dimensions=4))),
     "keep": ("keep another similarity", lambda writer: writer.keep_similarity(similarity())),
     "forget": ("forget similarity", lambda writer: writer.forget_similarity()),
@@ -40,7 +40,7 @@ def _open(folder: Path, disk: Disk, scenario: str) -> Writer:
     writer = Writer(folder, disk=disk)
     added = {
         "add, replace and remove": [E, OTHER_A, NO_FEATURES],
-        "change and merge with codes": [CODED[key] for key in ("e", "a", "none")],
+        "change and merge with all columns": [COMPLETE[key] for key in ("e", "a", "none")],
     }
     if scenario in added:
         writer.remove("d")

@@ -22,7 +22,7 @@ from ..store.support import (
     SETTINGS,
     change,
     cluster,
-    coded,
+    complete,
     forget_similarity,
     keep_similarity,
     learn_context,
@@ -50,10 +50,10 @@ class Step:
 
 
 def life(*, codes: bool) -> list[Step]:
-    """All that happens to an index, which keeps codes or not."""
+    """All that happens to an index, which keeps codes, and has ellipses, or not."""
 
     def of(*entries: Entry) -> list[Entry]:
-        return [coded(e) for e in entries] if codes else list(entries)
+        return [complete(e) for e in entries] if codes else list(entries)
 
     settings = KEEPING_CODES if codes else SETTINGS
     return [

@@ -16,6 +16,7 @@ from ..store.support import (
     RECIPES_ASKED,
     change,
     coded,
+    complete,
     entry,
     expected,
     possible,
@@ -24,7 +25,7 @@ from ..store.support import (
     terms,
     tree,
 )
-from .make import CODED, PLAIN
+from .make import CODED, COMPLETE, PLAIN
 
 GOLDEN = sorted(Path(__file__).parent.glob("format-*"))
 
@@ -57,11 +58,13 @@ def test_the_current_format_has_a_golden_index() -> None:
 @pytest.mark.parametrize("folder", GOLDEN, ids=lambda path: path.name)
 def test_golden_index(folder: Path, tmp_path: Path) -> None:
     before, number = tree(folder), int(folder.name.removeprefix("format-"))
-    held, new = (CODED, coded(entry("new", 40))) if number >= 4 else (PLAIN, entry("new", 40))
+    held, new = PLAIN, entry("new", 40)
+    if number >= 4:
+        held, new = (COMPLETE, complete(new)) if number >= 6 else (CODED, coded(new))
     assert state(folder)[0] == expected(held.values())
     assert (("learnt", 0) in state(folder)[1]) == (number >= 5)
     with open_snapshot(folder) as snapshot:
-        assert len(snapshot.segments) == 2
+        assert [s.record.shapes for s in snapshot.segments] == 2 * [number >= 6]
         for measure in possible(snapshot):
             found = ranking(snapshot, measure, QUERIES[0])
             assert [key for key, _ in found] == KNOWN.get(measure, [key for key, _ in found])

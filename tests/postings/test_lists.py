@@ -11,19 +11,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resight.postings import GEOMETRY, Lists, build, count
+from resight.postings import GEOMETRY, SHAPED, Lists, build, count
 from resight.types import Words
 
 K = 9
 Described = tuple[Words, npt.NDArray[Any]]
 
 
-def picture(word: list[int], rng: np.random.Generator, *, per_feature: int = 1, kept: int = 0) -> Described:
+def picture(
+    word: list[int],
+    rng: np.random.Generator,
+    *,
+    per_feature: int = 1,
+    kept: int = 0,
+    kind: np.dtype[np.void] = GEOMETRY,
+) -> Described:
     """Rows with random signatures; each feature owns ``per_feature`` rows and has a geometry of its own."""
     features = -(-len(word) // per_feature)
-    geometry = np.zeros(features, GEOMETRY)
-    for name in ("x", "y", "scale", "angle"):
-        geometry[name] = rng.integers(0, 256, features)
+    geometry = np.zeros(features, kind)
+    for name in kind.names or ():
+        geometry[name] = rng.integers(0, 128, features)
     feature = np.arange(len(word), dtype=np.int32) // per_feature
     signature = rng.integers(0, 2**64, len(word), dtype=np.uint64)
     code = rng.integers(0, 256, (len(word), kept), dtype=np.uint8) if kept else None
@@ -51,15 +58,23 @@ def as_tuples(lists: Lists, word: int) -> list[tuple[Any, ...]]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(words=collections, seed=st.integers(0, 1000), per_feature=st.integers(1, 3), kept=st.sampled_from([0, 1, 8]))
-def test_lists_equal_brute_force(words: list[list[int]], seed: int, per_feature: int, kept: int) -> None:
+@given(
+    words=collections,
+    seed=st.integers(0, 1000),
+    per_feature=st.integers(1, 3),
+    kept=st.sampled_from([0, 1, 8]),
+    kind=st.sampled_from([GEOMETRY, SHAPED]),
+)
+def test_lists_equal_brute_force(
+    words: list[list[int]], seed: int, per_feature: int, kept: int, kind: np.dtype[np.void]
+) -> None:
     rng = np.random.default_rng(seed)
-    pictures = [picture(w, rng, per_feature=per_feature, kept=kept) for w in words]
+    pictures = [picture(w, rng, per_feature=per_feature, kept=kept, kind=kind) for w in words]
     lists = build(pictures, words=K)
     assert lists.words == K
     assert [as_tuples(lists, word) for word in range(K)] == brute_force(pictures)
     assert [a.dtype.name for a in (lists.offsets, lists.image, lists.signature)] == ["int64", "uint32", "uint64"]
-    assert lists.geometry.dtype == GEOMETRY
+    assert lists.geometry.dtype == (kind if words else GEOMETRY)
     assert (lists.code.dtype.name, lists.code.shape) == ("uint8", (len(lists.image), kept if words else 0))
     some = lists.within(range(3, 6))
     assert [as_tuples(some, word) for word in range(3)] == brute_force(pictures)[3:6]
@@ -108,8 +123,9 @@ def test_nothing_to_list(pictures: int) -> None:
     assert [len(column) for column in count(lists, np.ones(pictures, np.bool_))] == [K, K, pictures, pictures]
 
 
-def test_a_posting_takes_18_bytes() -> None:
-    lists = build([picture([1, 2, 3], np.random.default_rng(0))], words=K)
+@pytest.mark.parametrize(("kind", "size"), [(GEOMETRY, 18), (SHAPED, 20)])
+def test_bytes_of_a_posting(kind: np.dtype[np.void], size: int) -> None:
+    lists = build([picture([1, 2, 3], np.random.default_rng(0), kind=kind)], words=K)
     columns = (lists.image, lists.signature, lists.geometry)
-    assert sum(column.itemsize for column in columns) == 18
-    assert sum(column.nbytes for column in columns) == 3 * 18
+    assert sum(column.itemsize for column in columns) == size
+    assert sum(column.nbytes for column in columns) == 3 * size

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resight.options import ScoringOptions
-from resight.postings import GEOMETRY
+from resight.postings import GEOMETRY, SHAPED, as_bytes
 from resight.scoring import voting
 from resight.scoring.hamming import match_weights
 
@@ -37,6 +37,7 @@ class Asked:
     """What the kernels take, and the twin's matches."""
 
     rows: voting.Rows
+    geometry: Array  # whose bytes the lists have
     lists: voting.Listed
     rule: voting.Rule
     found: voting.Found
@@ -65,16 +66,17 @@ def questions(draw: st.DrawFn) -> Asked:
     weights = match_weights(ScoringOptions(sigma=draw(st.floats(12, 64))))
     intra = draw(st.sampled_from(list(voting.INTRA.values())))
     rule = voting.Rule(weights, draw(st.integers(0, 64)), draw(st.booleans()), intra)
-    codes = np.frombuffer(rng.bytes(GEOMETRY.itemsize * len(lists.image)), GEOMETRY)
+    kind = draw(st.sampled_from([GEOMETRY, SHAPED]))
+    codes = np.frombuffer(rng.bytes(kind.itemsize * len(lists.image)), kind)
     listed = voting.Listed(
-        lists.offsets, lists.image, lists.signature, codes, collection.alive, 0, len(collection.alive)
+        lists.offsets, lists.image, lists.signature, as_bytes(codes), collection.alive, 0, len(collection.alive)
     )
     angle, scale = rng.integers(0, 256, (2, len(query)), dtype=np.uint8)
     rows = voting.Rows(query.word, query.signature, rng.random(len(query)).astype(np.float32), angle, scale)
     room = int(np.diff(lists.offsets).max()) + 1
     found = voting.Found(np.full(room, 2**40, np.uint64), np.full(room, -9, np.float32))
     searched = (lists.offsets, lists.image, lists.signature, collection.alive, *rule)
-    return Asked(rows, listed, rule, found, *twins.row_matches(query.word, query.signature, *searched))
+    return Asked(rows, codes, listed, rule, found, *twins.row_matches(query.word, query.signature, *searched))
 
 
 @settings(max_examples=150, deadline=None)
@@ -133,7 +135,7 @@ def test_add_votes_equals_its_twin(asked: Asked, inter: bool, seed: int) -> None
     voting.add_votes(*asked.arguments, totals, votes)
     assert votes[:, 0] == pytest.approx(2 + expected, rel=1e-5)
     # In bins of turn and size the same votes are counted twice, each where its match says.
-    codes = asked.lists.geometry[asked.posting]
+    codes = asked.geometry[asked.posting]
     turn, size = twins.bins(asked.rows.angle[asked.row], asked.rows.scale[asked.row], codes["angle"], codes["scale"])
     bins = np.full((asked.pictures, voting.TURNS + voting.SIZES), 2, np.float32)
     voting.add_votes(*asked.arguments, totals, bins)
@@ -151,7 +153,7 @@ def test_every_pair_of_codes_falls_into_the_bin_of_the_twin() -> None:
     geometry = np.zeros(256, GEOMETRY)
     geometry["angle"] = geometry["scale"] = all_codes
     picture = np.arange(256, dtype=np.uint32)
-    lists = voting.Listed(np.array([0, 256]), picture, zeros, geometry, np.ones(256, np.bool_), 0, 256)
+    lists = voting.Listed(np.array([0, 256]), picture, zeros, as_bytes(geometry), np.ones(256, np.bool_), 0, 256)
     found = voting.Found(np.zeros(257, np.uint64), np.zeros(257, np.float32))
     for code in all_codes:
         row = voting.Rows(np.zeros(1, np.int32), zeros[:1], ones[:1], all_codes[[code]], all_codes[[code]])

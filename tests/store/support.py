@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from resight.context import Reference, context_name
 from resight.options import ClusterOptions, ContextOptions, ScoringOptions, StoreOptions
-from resight.postings import GEOMETRY
+from resight.postings import GEOMETRY, SHAPED
 from resight.recipes import RECIPES, Recipe
 from resight.scoring import MEASURES, Query, Similarity, score
 from resight.search import shortlist
@@ -113,6 +113,19 @@ def coded(e: Entry) -> Entry:
     """The same picture for an index that keeps codes."""
     code = noise(("code", e.content), len(e.words) * CODES).reshape(-1, CODES)
     return replace(e, words=replace(e.words, code=code))
+
+
+def shaped(e: Entry) -> Entry:
+    """The same picture with ellipses."""
+    geometry = noise(("shapes", e.content), len(e.geometry) * SHAPED.itemsize).view(SHAPED)
+    for name in GEOMETRY.names or ():
+        geometry[name] = e.geometry[name]
+    return replace(e, geometry=geometry)
+
+
+def complete(e: Entry) -> Entry:
+    """The same picture with all that an index may have of one."""
+    return shaped(coded(e))
 
 
 QUERIES = (words("query", 20), words(3, 7))  # the second is the picture of seed 3 itself

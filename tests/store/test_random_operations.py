@@ -33,6 +33,7 @@ from .support import (
     keep_similarity,
     leftovers,
     rankings,
+    shaped,
     similarity,
     state,
     state_of,
@@ -60,9 +61,9 @@ class Operations(RuleBasedStateMachine):
         self.kept: int | None = None  # the seed of a similarity
         self.compared = 0
 
-    @initialize(merge_factor=st.integers(2, 4), codes=st.booleans())
-    def start(self, merge_factor: int, codes: bool) -> None:
-        self.codes = codes
+    @initialize(merge_factor=st.integers(2, 4), codes=st.booleans(), shapes=st.booleans())
+    def start(self, merge_factor: int, codes: bool, shapes: bool) -> None:
+        self.codes, self.shapes = codes, shapes
         create(self.folder, vocabulary(codes=codes), KEEPING_CODES if codes else SETTINGS, disk=QuickDisk())
         self.options = StoreOptions(merge_factor=merge_factor)
         self.writer = self.open()
@@ -71,7 +72,8 @@ class Operations(RuleBasedStateMachine):
         return Writer(self.folder, options=self.options, disk=QuickDisk())
 
     def made(self, key: str, seed: int) -> Entry:
-        return coded(made(key, seed)) if self.codes else made(key, seed)
+        e = coded(made(key, seed)) if self.codes else made(key, seed)
+        return shaped(e) if self.shapes else e
 
     @rule(key=KEYS, seed=SEEDS)
     def add_or_replace(self, key: str, seed: int) -> None:

@@ -87,15 +87,18 @@ def read(file: Path) -> Features:
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             xy, scale, angle, descriptors, (width, height) = (arrays[name] for name in (*_ARRAYS, "size"))
+            shape = arrays.get("shape")
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise ImageError(f"the cached features in {file} are damaged ({error}); delete it and run again") from None
-    return Features(xy, scale, angle, descriptors, width=int(width), height=int(height))
+    return Features(xy, scale, angle, descriptors, int(width), int(height), shape)
 
 
 def _write(file: Path, features: Features) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_name(f"{file.name}.{os.getpid()}.new")
     arrays = {name: getattr(features, name) for name in _ARRAYS}
+    if features.shape is not None:
+        arrays["shape"] = features.shape
     with new.open("wb") as stream:
         np.savez(stream, **arrays, size=np.array([features.width, features.height]))
     new.replace(file)

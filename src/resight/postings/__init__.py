@@ -1,14 +1,18 @@
 """Words → inverted lists."""
 
-from .geometry import GEOMETRY, SCALE_STEPS_PER_OCTAVE, decode, encode
+from .geometry import ANGLE, GEOMETRY, SCALE, SCALE_STEPS_PER_OCTAVE, SHAPED, as_bytes, decode, encode
 from .lists import Forward, Lists, build, cells, forward, frozen, of_picture, worth_cells
 from .statistics import count
 
 __all__ = [
+    "ANGLE",
     "GEOMETRY",
+    "SCALE",
     "SCALE_STEPS_PER_OCTAVE",
+    "SHAPED",
     "Forward",
     "Lists",
+    "as_bytes",
     "build",
     "cells",
     "count",

@@ -22,7 +22,7 @@ class Lists:
     offsets: Int64  # (K + 1,)
     image: UInt32  # (m,) ordinal of the picture
     signature: UInt64  # (m,)
-    geometry: npt.NDArray[Any]  # (m,) GEOMETRY records
+    geometry: npt.NDArray[Any]  # (m,) GEOMETRY or SHAPED records
     code: Bytes  # (m, c) what is kept of each feature's descriptor; c = 0 where nothing is
 
     @property
@@ -37,12 +37,12 @@ class Lists:
 def build(pictures: Sequence[tuple[Words, npt.NDArray[Any]]], *, words: int) -> Lists:
     """Lists over pictures 0, 1, …, each given by its words and the geometry codes of its features.
 
-    Of descriptors as much is kept as the words have: the same for all pictures.
+    Of descriptors as much is kept as the words have, and shape if the codes have it: the same for all pictures.
     """
     word = np.concatenate([np.zeros(0, np.int32), *(w.word for w, _ in pictures)])
     image = np.repeat(np.arange(len(pictures), dtype=np.uint32), [len(w) for w, _ in pictures])
     signature = np.concatenate([np.zeros(0, np.uint64), *(w.signature for w, _ in pictures)])
-    geometry = np.concatenate([np.zeros(0, GEOMETRY), *(g[w.feature] for w, g in pictures)])
+    geometry = np.concatenate([g[w.feature] for w, g in pictures] or [np.zeros(0, GEOMETRY)])
     kept = [w.code for w, _ in pictures if w.code is not None]
     code = np.concatenate(kept) if kept else np.zeros((len(word), 0), np.uint8)
     order = np.argsort(word, kind="stable")  # rows come in image order, so lists are ordered by image

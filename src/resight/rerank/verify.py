@@ -1,7 +1,8 @@
 """Do the matches of a picture agree on one affine map? Shortlist → verified list (BURST-09 §2.4).
 
-Every match carries position, scale and angle in both pictures, so a single match proposes a similarity. All proposals
-are tried, in order, and the best ones refined: there is no random choice, and the same matches give the same answer.
+Every match carries position, scale and angle in both pictures, so a single match proposes a similarity; with the shape
+of its ellipses, an affine map. All proposals are tried, in order, and the best ones refined: there is no random choice,
+and the same matches give the same answer.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Placed:
     xy: Float32  # (m, 2)
     scale: Float32  # (m,)
     angle: Float32  # (m,) radians
+    shape: Float32 | None = None  # (m, 2, 2) as ``Features.shape``
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,9 @@ class Pairs(NamedTuple):
     ay: Float64
     bx: Float64  # in the picture
     by: Float64
-    cos: Float64  # of how much the feature is turned
+    cos: Float64  # of how much the map that the match proposes turns
     sin: Float64
-    octaves: Float64  # by how much it is larger in the picture
+    octaves: Float64  # by how much it enlarges
 
 
 def verify(
@@ -66,15 +68,32 @@ def verify(
     The matches of picture p are the rows bounds[p] … bounds[p + 1]; sizes[p] are its width and height.
     """
     transforms, inliers = np.zeros((len(sizes), 2, 3)), np.zeros(len(query.xy), np.bool_)
-    turn = found.angle - query.angle
-    columns = (*query.xy.T, *found.xy.T, np.cos(turn), np.sin(turn), np.log2(found.scale / query.scale))
-    pairs = Pairs(*(np.ascontiguousarray(column, np.float64) for column in columns))
+    pairs, linear = _paired(query, found)
     limit = log(options.false_alarms)
-    _verify_each(bounds, sizes, pairs, options.tolerance, options.min_inliers, limit, transforms, inliers)
+    _verify_each(bounds, sizes, pairs, linear, options.tolerance, options.min_inliers, limit, transforms, inliers)
     return [
         Verified(transforms[p], inliers[first:last]) if inliers[first:last].any() else None
         for p, (first, last) in enumerate(pairwise(bounds.tolist()))
     ]
+
+
+def _paired(query: Placed, found: Placed) -> tuple[Pairs, Float64]:
+    """The matches, and (m, 2, 2) what each proposes: that frames scale · shape · R(angle) go over into each other."""
+    turn, octaves = found.angle - query.angle, np.log2(found.scale / query.scale)
+    cos, sin, size = np.cos(turn), np.sin(turn), np.exp2(octaves, dtype=np.float64)
+    linear = np.empty((len(turn), 2, 2))
+    linear[:, 0, 0] = linear[:, 1, 1] = size * cos
+    linear[:, 1, 0] = size * sin
+    linear[:, 0, 1] = -linear[:, 1, 0]
+    if query.shape is not None and found.shape is not None:
+        # Shapes have determinant 1: they do not change sizes, and [[d, −b], [−b, a]] undoes [[a, b], [b, d]].
+        undone = query.shape[:, ::-1, ::-1] * np.array([[1, -1], [-1, 1]])
+        linear = found.shape @ linear @ undone
+        cos, sin = linear[:, 0, 0] + linear[:, 1, 1], linear[:, 1, 0] - linear[:, 0, 1]  # as in _mark
+        cos, sin = (cos, sin) / np.hypot(cos, sin)
+    columns = (*query.xy.T, *found.xy.T, cos, sin, octaves)
+    pairs = Pairs(*(np.ascontiguousarray(column, np.float64) for column in columns))
+    return pairs, linear
 
 
 @kernel
@@ -104,12 +123,13 @@ def one_to_one(posting: Int64, distance: Int64) -> Int64:
 def _mark(transform: Float64, pairs: Pairs, tolerance: float, inliers: npt.NDArray[np.bool_]) -> int:
     """Which points are taken within tolerance of their partner, turned and resized as their features are; how many."""
     ax, ay, bx, by, cos, sin, octaves = pairs
-    p, q, x = transform[0]
-    r, s, y = transform[1]
+    p, q, x = transform[0, 0], transform[0, 1], transform[0, 2]
+    r, s, y = transform[1, 0], transform[1, 1], transform[1, 2]
     limit = tolerance * tolerance
     # The map turns by the angle of (p + s, r − q); two angles are near if the cosine of their difference is large.
     near = NEAR_TURN * np.sqrt((p + s) ** 2 + (r - q) ** 2)
     resized = 0.5 * np.log2(max(p * s - q * r, 1e-12))
+    found = 0
     for i in range(len(ax)):
         dx, dy = p * ax[i] + q * ay[i] + x - bx[i], r * ax[i] + s * ay[i] + y - by[i]
         inliers[i] = (
@@ -117,7 +137,16 @@ def _mark(transform: Float64, pairs: Pairs, tolerance: float, inliers: npt.NDArr
             & (abs(octaves[i] - resized) <= OCTAVES)
             & ((p + s) * cos[i] + (r - q) * sin[i] >= near)
         )
-    return int(inliers.sum())
+        found += inliers[i]
+    return found
+
+
+@kernel
+def _is_view(p: float, q: float, r: float, s: float) -> bool:
+    """Whether [[p, q], [r, s]] does not mirror, and stretches no direction much more than another."""
+    # Singular values a ≥ b have the determinant a · b and the squared Frobenius norm a² + b²: a/b + b/a is their ratio.
+    size, area = p * p + q * q + r * r + s * s, p * s - q * r
+    return area > 0 and size <= (LARGEST_STRETCH + 1 / LARGEST_STRETCH) * area
 
 
 @kernel
@@ -141,11 +170,7 @@ def _fit(pairs: Pairs, chosen: npt.NDArray[np.bool_], transform: Float64) -> boo
         return False
     p, q = (xu * yy - yu * xy) / determinant, (yu * xx - xu * xy) / determinant
     r, s = (xv * yy - yv * xy) / determinant, (yv * xx - xv * xy) / determinant
-    # Singular values of the linear part, from its Frobenius norm and determinant.
-    size, area = p * p + q * q + r * r + s * s, p * s - q * r
-    root = np.sqrt(max(size * size - 4 * area * area, 0.0))
-    largest, smallest = np.sqrt((size + root) / 2), np.sqrt(max((size - root) / 2, 0.0))
-    if area <= 0 or largest > LARGEST_STRETCH * smallest:
+    if not _is_view(p, q, r, s):
         return False
     transform[0, 0], transform[0, 1], transform[0, 2] = p, q, bx - p * ax - q * ay
     transform[1, 0], transform[1, 1], transform[1, 2] = r, s, by - r * ax - s * ay
@@ -153,19 +178,20 @@ def _fit(pairs: Pairs, chosen: npt.NDArray[np.bool_], transform: Float64) -> boo
 
 
 @kernel
-def _best_affine(pairs: Pairs, tolerance: float) -> tuple[Float64, npt.NDArray[np.bool_]]:
+def _best_affine(pairs: Pairs, linear: Float64, tolerance: float) -> tuple[Float64, npt.NDArray[np.bool_]]:
     m = len(pairs.ax)
     support = np.zeros(m, np.int64)
     proposals = np.zeros((m, 2, 3))
     scratch = np.zeros(m, np.bool_)
     for i in range(m):
-        ratio = 2.0 ** pairs.octaves[i]
-        c, s = ratio * pairs.cos[i], ratio * pairs.sin[i]
-        proposals[i, 0, 0], proposals[i, 0, 1] = c, -s
-        proposals[i, 1, 0], proposals[i, 1, 1] = s, c
-        proposals[i, 0, 2] = pairs.bx[i] - c * pairs.ax[i] + s * pairs.ay[i]
-        proposals[i, 1, 2] = pairs.by[i] - s * pairs.ax[i] - c * pairs.ay[i]
-        # A proposal inherits the coarse angle and scale of one feature: it may miss by more than a fitted map.
+        p, q, r, s = linear[i, 0, 0], linear[i, 0, 1], linear[i, 1, 0], linear[i, 1, 1]
+        if not _is_view(p, q, r, s):
+            continue
+        proposals[i, 0, 0], proposals[i, 0, 1] = p, q
+        proposals[i, 1, 0], proposals[i, 1, 1] = r, s
+        proposals[i, 0, 2] = pairs.bx[i] - p * pairs.ax[i] - q * pairs.ay[i]
+        proposals[i, 1, 2] = pairs.by[i] - r * pairs.ax[i] - s * pairs.ay[i]
+        # A proposal inherits the coarse frame of one feature: it may miss by more than a fitted map.
         support[i] = _mark(proposals[i], pairs, 2 * tolerance, scratch)
     best, best_inliers, best_count = np.zeros((2, 3)), np.zeros(m, np.bool_), 0
     order = np.argsort(-support, kind="mergesort")
@@ -187,6 +213,7 @@ def _verify_each(
     bounds: Int64,
     sizes: Int64,
     pairs: Pairs,
+    linear: Float64,
     share: float,
     min_inliers: int,
     log_limit: float,
@@ -211,7 +238,7 @@ def _verify_each(
         )
         width, height = sizes[picture, 0], sizes[picture, 1]
         tolerance = share * max(width, height)
-        transform, agree = _best_affine(mine, tolerance)
+        transform, agree = _best_affine(mine, linear[first:last], tolerance)
         agreeing = agree.sum()
         chance = min(1.0, np.pi * tolerance**2 / (width * height)) * CHANCE_OF_TURN
         if agreeing >= min_inliers and log_false_alarms(matches, agreeing, chance) <= log_limit:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..machine import processors
 from ..options import ScoringOptions
-from ..postings import SCALE_STEPS_PER_OCTAVE
+from ..postings import SCALE_STEPS_PER_OCTAVE, as_bytes
 from ..types import Float32, Float64, Int32, Int64, UInt64, Words
 from . import kernels, voting
 from .density import prior
@@ -67,7 +67,7 @@ def hamming_score(
         votes.append(np.zeros((part.pictures, bins), np.float32))
         for begin, end in _cut(part.pictures):
             listed = voting.Listed(
-                lists.offsets, lists.image, lists.signature, lists.geometry, alive, begin, end, length
+                lists.offsets, lists.image, lists.signature, as_bytes(lists.geometry), alive, begin, end, length
             )
             pieces.append((rows, listed, rule, votes[-1]))
     # A match's weight depends on what its row matches in all parts.

@@ -34,7 +34,8 @@ class Query:
     """A query's quantised features."""
 
     words: Words
-    geometry: npt.NDArray[Any]  # (features,) GEOMETRY codes: row i of the words is at geometry[words.feature[i]]
+    # (features,) GEOMETRY or SHAPED codes: row i of the words is at geometry[words.feature[i]]
+    geometry: npt.NDArray[Any]
     descriptors: Bytes | Float32 | None = None  # (features, d) where they are known
 
     @classmethod

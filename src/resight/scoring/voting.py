@@ -10,12 +10,13 @@ With multiple assignment each row counts as a query descriptor of its own, as in
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .._numba import kernel
+from ..postings import ANGLE, SCALE
 from ..types import Bytes, Float32, Float64, Int32, Int64, UInt32, UInt64
 from .density import vote
 from .kernels import popcount
@@ -54,7 +55,7 @@ class Listed(NamedTuple):
     offsets: Int64
     image: UInt32
     signature: UInt64
-    geometry: npt.NDArray[Any]
+    geometry: Bytes  # (m, 6 or 8) of each posting's record
     alive: npt.NDArray[np.bool_]  # by picture
     begin: int
     end: int
@@ -229,8 +230,9 @@ def add_votes(rows: Rows, lists: Listed, rule: Rule, found: Found, totals: Float
         # Codes of angle go round at 256.
         angle, scale = rows.angle[row] - np.uint8(TURN_STEPS // 2), np.uint64(rows.scale[row]) + np.uint64(255)
         for match in range(count):
-            picture, code, value = image[posting[match]], geometry[posting[match]], row_weight * weight[match]
-            turn, size = np.uint8(code.angle - angle) // np.uint8(TURN_STEPS), SIZE_BIN[scale - np.uint64(code.scale)]
+            place, picture, value = posting[match], image[posting[match]], row_weight * weight[match]
+            turn = np.uint8(geometry[place, ANGLE] - angle) // np.uint8(TURN_STEPS)
+            size = SIZE_BIN[scale - np.uint64(geometry[place, SCALE])]
             votes[picture, np.uint64(turn)] += value
             votes[picture, np.uint64(TURNS) + size] += value
 

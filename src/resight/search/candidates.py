@@ -173,7 +173,8 @@ def _verify_part(
     found = found[np.argsort(found[:, 0], kind="stable")]
     sizes = np.array([(c.row.width, c.row.height) for c in candidates])
     feature = words.feature[found[:, 1]]
-    ours = Placed(features.xy[feature], features.scale[feature], features.angle[feature])
+    shape = None if features.shape is None else features.shape[feature]
+    ours = Placed(features.xy[feature], features.scale[feature], features.angle[feature], shape)
     theirs = Placed(*decode(segment.geometry(found[:, 2]), sizes.max(axis=1)[found[:, 0]]))
     bounds = np.searchsorted(found[:, 0], np.arange(len(candidates) + 1))
     places = np.concatenate([ours.xy, theirs.xy], axis=1)

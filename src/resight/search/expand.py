@@ -74,18 +74,31 @@ def _seen_in(snapshot: Snapshot, questions: Sequence[Question], candidate: Candi
     assert candidate.located
     asked = questions[candidate.located.question].features
     theirs = stored_question(snapshot, snapshot.segments[candidate.part], candidate.row)
-    features, to_query = theirs.features, _inverse(candidate.located.verified.transform)
-    (p, q), (r, s) = to_query[:, :2]
-    placed = Features(
-        xy=(features.xy @ to_query[:, :2].T + to_query[:, 2]).astype(np.float32),
-        scale=features.scale * np.float32(np.sqrt(p * s - q * r)),
-        angle=(features.angle + np.float32(np.arctan2(r - q, p + s))) % np.float32(2 * np.pi),
-        descriptors=features.descriptors,
-        width=asked.width,
-        height=asked.height,
-    )
-    near = box(asked.xy).grown(MARGIN).contains(placed.xy)
+    seen = _seen_through(_inverse(candidate.located.verified.transform), theirs.features)
+    near = box(asked.xy).grown(MARGIN).contains(seen.xy)
+    placed = replace(seen, width=asked.width, height=asked.height)
     return replace(theirs, features=placed).only(near), candidate.located.question
+
+
+def _seen_through(transform: Float64, features: Features) -> Features:
+    """The features where an affine map takes them, with the frames that it makes of theirs; circles stay circles."""
+    linear, shape = transform[:, :2], None
+    (p, q), (r, s) = linear
+    area = p * s - q * r
+    if features.shape is not None:
+        # A shape under the map is another one, turned: the root of its square. That is a matrix P with determinant 1,
+        # the root of which is (P + 1) / √(trace P + 2).
+        linear = linear @ features.shape
+        square = linear @ linear.transpose(0, 2, 1) / area
+        shape = (square + np.eye(2)) / np.sqrt(np.trace(square, axis1=1, axis2=2) + 2)[:, None, None]
+    turn = np.arctan2(linear[..., 1, 0] - linear[..., 0, 1], linear[..., 0, 0] + linear[..., 1, 1])
+    return replace(
+        features,
+        xy=(features.xy @ transform[:, :2].T + transform[:, 2]).astype(np.float32),
+        scale=features.scale * np.float32(np.sqrt(area)),
+        angle=(features.angle + turn.astype(np.float32)) % np.float32(2 * np.pi),
+        shape=None if shape is None else shape.astype(np.float32),
+    )
 
 
 def _union(questions: Sequence[Question], recipe: Recipe) -> Question:
@@ -98,13 +111,14 @@ def _union(questions: Sequence[Question], recipe: Recipe) -> Question:
     feature, word, signature, level = (np.concatenate(column) for column in zip(*rows, strict=True))
     new = distinct(word, signature, recipe.scoring.threshold // 2)
     new[: len(questions[0].words)] = True
-    first = questions[0].features
-    places = ([getattr(q.features, name) for q in questions] for name in ("xy", "scale", "angle"))
-    xy, scale, angle = (np.concatenate(arrays) for arrays in places)
+    columns = {name: [getattr(q.features, name) for q in questions] for name in ("xy", "scale", "angle", "shape")}
+    places: dict[str, Any] = {
+        name: None if any(a is None for a in arrays) else np.concatenate(arrays) for name, arrays in columns.items()
+    }
     descriptors: list[Any] = [q.features.descriptors for q in questions]  # bytes or floats
     if len({d.shape[1] for d in descriptors}) > 1:  # those of stored pictures are not kept
-        descriptors = [np.zeros((len(xy), 0), np.uint8)]
-    features = replace(first, xy=xy, scale=scale, angle=angle, descriptors=np.concatenate(descriptors))
+        descriptors = [np.zeros((starts[-1], 0), np.uint8)]
+    features = replace(questions[0].features, **places, descriptors=np.concatenate(descriptors))
     words = Words(feature.astype(np.int32), word, signature)
     if any(q.words.level is not None for q in questions):
         words = replace(words, level=level)

@@ -59,8 +59,8 @@ def stored_question(snapshot: Snapshot, segment: Segment, row: Row) -> Question:
         first = np.unique(words.feature, return_index=True)[1]
         code, word = words.code[first], words.word[first]
         descriptors = codes.restored(snapshot.vocabulary, code, word, keep=snapshot.manifest.keep)
-    xy, scale, angle = decode(geometry, max(row.width, row.height))
-    return Question(replace(words, code=None), Features(xy, scale, angle, descriptors, row.width, row.height))
+    xy, scale, angle, shape = decode(geometry, max(row.width, row.height))
+    return Question(replace(words, code=None), Features(xy, scale, angle, descriptors, row.width, row.height, shape))
 
 
 def _joined(words: Words, geometry: npt.NDArray[Any], spans: Sequence[range]) -> tuple[Words, npt.NDArray[Any]]:

@@ -55,6 +55,8 @@ def _check(folder: Path, manifest: Manifest) -> CheckReport:
             continue
         with closing(segment):
             problems += _segment_problems(segment, record, keys, similarity)
+    if len({record.shapes for record in manifest.segments}) > 1:
+        problems.append("features have affine shape in some segments and none in others")
     problems += _learnt_problems(folder, manifest)
     problems += _unknown_files(folder, manifest)
     return CheckReport(manifest.pictures, manifest.features, index_size(manifest), tuple(problems))

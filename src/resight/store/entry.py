@@ -8,6 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from ..errors import UsageError
+from ..postings import SHAPED
 from ..types import Words
 
 
@@ -17,12 +18,17 @@ class Entry:
 
     key: str
     words: Words
-    geometry: npt.NDArray[Any]  # GEOMETRY codes, one per feature
+    geometry: npt.NDArray[Any]  # GEOMETRY or SHAPED codes, one per feature
     width: int  # of the full-size upright picture
     height: int
     content: bytes  # hash of the picture's bytes; equal content is not indexed again
     path: str | None = None  # where it was read from
     metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def shapes(self) -> bool:
+        """Whether its features have affine shape; a detector says so of all pictures, even of one without features."""
+        return self.geometry.dtype == SHAPED
 
 
 def encode_text(text: str) -> bytes:

@@ -1,6 +1,6 @@
 """The one small file that says what an index is: replaced whole at each commit, so a commit happens or does not.
 
-First line: ``resight-index 5 CRC32``; the CRC covers every byte after that line. Then JSON.
+First line: ``resight-index 6 CRC32``; the CRC covers every byte after that line. Then JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..errors import IndexDamagedError, IndexMissingError
 from .checked import damaged, unreadable
 from .disk import Disk
 
-FORMAT = 5
+FORMAT = 6
 NAME = "manifest"
 MAGIC = "resight-index"
 SINCE = {"contexts": 2, "clusters": 3, "codes": 4, "similarity": 5}  # formats that entries of the manifest came with
@@ -45,6 +45,7 @@ class SegmentRecord:
     dead_pictures: int = 0
     dead_features: int = 0
     terms: dict[str, FileRecord] = field(default_factory=dict)  # by context, or LEARNT: a float32 for each picture
+    shapes: bool = False  # whether its features have affine shape; since format 6
 
     @property
     def beside(self) -> list[FileRecord]:

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._numba import kernel
 from ..clusters import by_cluster
-from ..postings import Lists
+from ..postings import Lists, as_bytes
 from ..types import Bytes, Int64, UInt32
 from .disk import Disk
 from .manifest import SegmentRecord
-from .segment import CODE, LISTS, Segment, finish_folder, start_folder
+from .segment import CODE, Segment, finish_folder, start_folder
 from .table import Row
 
 
@@ -83,7 +82,7 @@ def merge(folder: Path, name: str, segments: Sequence[Segment], numbering: Numbe
     )
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     rows, codes = int(offsets[-1]), segments[0].codes
-    arrays = [disk.create_array(temporary / file, kind=kind, rows=rows) for file, kind in LISTS.items()]
+    arrays = [disk.create_array(temporary / file, kind=kind, rows=rows) for file, kind in segments[0].kinds.items()]
     code = np.zeros(0, np.uint8)
     if codes:
         code = disk.create_array(temporary / CODE, kind="|u1", rows=rows * codes)
@@ -92,11 +91,11 @@ def merge(folder: Path, name: str, segments: Sequence[Segment], numbering: Numbe
     position = offsets[:-1].copy()
     for source, renumbering in zip(sources, numbering.new, strict=True):
         _copy(
-            source.offsets, source.image, source.signature, _as_bytes(source.geometry), source.code, renumbering,
-            position, target.image, target.signature, _as_bytes(target.geometry), target.code,
+            source.offsets, source.image, source.signature, as_bytes(source.geometry), source.code, renumbering,
+            position, target.image, target.signature, as_bytes(target.geometry), target.code,
         )  # fmt: skip
     if numbering.bounds is not None:
-        _sort(target.offsets, target.image, target.signature, _as_bytes(target.geometry), target.code)
+        _sort(target.offsets, target.image, target.signature, as_bytes(target.geometry), target.code)
     for array in (*arrays, code):
         if isinstance(array, np.memmap):
             array.flush()
@@ -107,11 +106,6 @@ def merge(folder: Path, name: str, segments: Sequence[Segment], numbering: Numbe
 def _rows(segments: Sequence[Segment], numbering: Numbering) -> Iterator[Row]:
     for segment, new in zip(segments, numbering.new, strict=True):
         yield from (replace(row, ordinal=int(new[row.ordinal])) for row in segment.table.all() if new[row.ordinal] >= 0)
-
-
-def _as_bytes(records: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """(m, 6) bytes of (m,) geometry records: numba copies bytes faster than records."""
-    return records.view(np.uint8).reshape(len(records), records.dtype.itemsize)
 
 
 @kernel

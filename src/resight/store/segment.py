@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..postings import GEOMETRY, Lists, build, cells, count, forward, frozen, of_picture, worth_cells
+from ..postings import GEOMETRY, SHAPED, Lists, build, cells, count, forward, frozen, of_picture, worth_cells
 from ..scoring import Similarity
 from ..types import Float32, Int32, Int64, UInt32, Words
 from . import table
@@ -26,7 +26,8 @@ FOLDER = "segments"
 SUMS = "sums.npy"
 BLOCK = 2048  # pictures whose features are read back at a time
 
-# Arrays of a segment, by file name. Lists are mapped and checked as they are used; the rest is read at opening.
+# Arrays of a segment, by file name. Lists are mapped and checked as they are used; the rest is read at opening. Where
+# features have shape, geometry is SHAPED.
 LISTS: dict[str, npt.DTypeLike] = {"image.npy": "<u4", "signature.npy": "<u8", "geometry.npy": GEOMETRY}
 COUNTS: dict[str, npt.DTypeLike] = {"offsets.npy": "<i8", "df.npy": "<u4", "squared.npy": "<i8"}
 FILES = (*LISTS, *COUNTS, table.NAME)
@@ -105,6 +106,7 @@ def finish_folder(
         features=len(lists.image),
         files={file: (temporary / file).stat().st_size for file in files},
         sums=FileRecord(SUMS, len(buffer.getvalue()), zlib.crc32(buffer.getvalue())),
+        shapes=lists.geometry.dtype == SHAPED,
     )
     disk.rename(temporary, folder / FOLDER / name)
     disk.sync(folder / FOLDER)
@@ -163,7 +165,8 @@ class Segment:
             start = stop
         if (CODE in self.files) != bool(codes):
             raise damaged(self.folder, f"{'with' if CODE in self.files else 'without'} {CODE}, of {codes} bytes each")
-        kinds = LISTS | COUNTS | ({CODE: "|u1"} if codes else {})
+        self.kinds = LISTS | ({"geometry.npy": SHAPED} if record.shapes else {})  # of the lists
+        kinds = self.kinds | COUNTS | ({CODE: "|u1"} if codes else {})
         arrays = {file: self.files[file].array(kind) for file, kind in kinds.items()}
         for file in COUNTS:
             self.files[file].check()
@@ -281,7 +284,7 @@ class Segment:
 
     def _check_rows(self, file: str, start: Int64, stop: Int64) -> None:
         filled = stop > start
-        base, size = self._starts[file], self.codes if file == CODE else np.dtype(LISTS[file]).itemsize
+        base, size = self._starts[file], self.codes if file == CODE else np.dtype(self.kinds[file]).itemsize
         self.files[file].check_ranges(base + start[filled] * size, base + stop[filled] * size)
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,7 @@ class Writer:
     def add(self, entry: Entry) -> None:
         """Add a picture, or replace the one with the same key."""
         _insist_on_codes(entry, self.manifest.codes)
+        self._insist_on_shapes(entry)
         if len(entry.words) and int(entry.words.word.max()) >= self._words:
             raise UsageError(
                 f"{entry.key!r} has a word beyond this index's {self._words}; quantise it with its vocabulary"
@@ -145,6 +147,16 @@ class Writer:
         _insist_on_storable(entry)
         self.remove(entry.key)
         self._added[entry.key] = entry
+
+    def _insist_on_shapes(self, entry: Entry) -> None:
+        """Raise UsageError unless the features have affine shape as all others have; the first picture decides."""
+        others = chain((s.shapes for s in self.manifest.segments), (e.shapes for e in self._added.values()))
+        if next(others, entry.shapes) != entry.shapes:
+            kind, wanted = ("ellipses", "circles") if entry.shapes else ("circles", "ellipses")
+            raise UsageError(
+                f"the features of {entry.key!r} are {kind}, those of this index are {wanted}; "
+                "analyse it as the others were, or make a new index"
+            )
 
     def remove(self, key: str) -> bool:
         """Remove a picture; False if there was none."""
