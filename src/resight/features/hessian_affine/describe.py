@@ -80,7 +80,7 @@ def histogram(patch: Float32, length: Float32, direction: Float32, bins: Float32
     every, row = np.zeros((6, 6, 9), np.float32), np.zeros((6, 9), np.float32)
     for y in range(1, SIZE - 1):
         gradients(patch, y, 8.0, length, direction)
-        row[:] = 0
+        row.fill(np.float32(0))
         for x in range(1, SIZE - 1):
             turned = eight - direction[x]
             k = min(np.uint32(turned), np.uint32(7))
@@ -98,10 +98,10 @@ def histogram(patch: Float32, length: Float32, direction: Float32, bins: Float32
             for turn in range(9):
                 upper[place, turn] += (one - UPPER_SHARE[y]) * row[place, turn]
                 lower[place, turn] += UPPER_SHARE[y] * row[place, turn]
-    every[:, :, 0] += every[:, :, 8]
     squares = np.float32(0)
     for n in range(128):
-        bins[n] = every[n // 32 + 1, n // 8 % 4 + 1, n % 8]
+        here = every[n // 32 + 1, n // 8 % 4 + 1]
+        bins[n] = here[n % 8] + here[8] if n % 8 == 0 else here[n % 8]
         squares += bins[n] * bins[n]
     most = np.float32(CLIP) * np.sqrt(squares)
     for n in range(128):

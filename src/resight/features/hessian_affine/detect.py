@@ -84,7 +84,8 @@ def extrema(octave: Float32, least: float, found: Float64) -> int:
                 good, across, down, up, peak = fit(cube)
                 if good:
                     if count < len(found):
-                        found[count] = x + across, y - 1 + down, k + up, peak
+                        found[count, 0], found[count, 1] = x + across, y - 1 + down
+                        found[count, 2], found[count, 3] = k + up, peak
                     count += 1
     return count
 
@@ -93,7 +94,11 @@ def extrema(octave: Float32, least: float, found: Float64) -> int:
 def is_peak(cube: Float64) -> bool:
     """Whether the middle of 3 × 3 × 3 values is the greatest; of equal ones the first is."""
     values = cube.ravel()
-    return bool(values[:13].max() < values[13] and values[14:].max() <= values[13])
+    before = after = 0
+    for n in range(13):
+        before += values[n] < values[13]
+        after += values[14 + n] <= values[13]
+    return before == after == 13
 
 
 @kernel

@@ -45,6 +45,7 @@ def regions(values: Float32, octaves: Int64, points: Float64, upright: bool, fou
             xx, xy, yx, yy = a * u + b * v, b * u - a * v, b * u + c * v, c * u - b * v
             sample(level, x / side, y / side, xx, xy, yx, yy, patch)
             histogram(patch, length, direction, bins[count])
-            found[count] = x, y, scale, angle, a, b, c
+            for i, value in enumerate((x, y, scale, angle, a, b, c)):
+                found[count, i] = value
             count += 1
     return count
