@@ -59,7 +59,7 @@ def extrema(octave: Float32, least: float, found: Float64) -> int:
     rows, columns = octave.shape[1:]
     responses = np.zeros((LEVELS, 3, columns), np.float32)
     cube = np.zeros((3, 3, 3))
-    threshold = np.float32(least)
+    one, threshold = np.float32(1), np.float32(least)
     count = 0
     for y in range(BORDER - 1, rows - BORDER + 1):
         for k in range(LEVELS):
@@ -70,11 +70,11 @@ def extrema(octave: Float32, least: float, found: Float64) -> int:
         for k in range(1, LEVELS - 1):
             row = responses[k, middle]
             for x in range(BORDER, columns - BORDER):
-                size = abs(row[x])
+                sign = one if row[x] > 0 else -one
+                size = sign * row[x]
                 # Most pixels end here, so that the 27 values are looked at for few.
-                if size < threshold or size < abs(row[x - 1]) or size < abs(row[x + 1]):
+                if size < threshold or size < sign * row[x - 1] or size < sign * row[x + 1]:
                     continue
-                sign = 1.0 if row[x] > 0 else -1.0
                 for i in range(3):
                     for j in range(3):
                         for h in range(3):
