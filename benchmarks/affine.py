@@ -14,21 +14,25 @@ apart than the radius of a measurement region, 3√3 scales.
 - Right matches: features whose nearest descriptor is nearer than 0.8 times the second nearest, and lies within
   5 pixels of where the homography says.
 
-A place that is described at several angles is one region. All detectors get the same number of features, by default 2000:
-the strongest, but for COLMAP, which keeps the largest. `opencv-vgg` describes the regions of SIFT by the VGG descriptor of
-opencv-contrib, `opencv-asift` simulates 30 viewpoints of each picture (ASIFT).
+A place that is described at several angles is one region. All detectors get the same number of features, by default
+2000: the strongest, but for COLMAP, which keeps the largest. `opencv-vgg` describes SIFT's keypoints by the VGG
+descriptor of opencv-contrib, `opencv-asift` simulates many viewpoints of each picture (ASIFT).
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from resight._numba import kernel
 from resight.features import extract
@@ -65,7 +69,7 @@ def overlap_error(first: Float64, second: Float64, x: float, y: float) -> float:
     reach = 0.0
     for a, b, c in (first, second):
         reach = max(reach, np.sqrt(max(a, c) / (a * c - b * b)))
-    steps = int(reach / 2) + 1
+    steps = int((reach + max(abs(x), abs(y))) / 2) + 1
     both = either = 0
     a, b, c = first
     d, e, f = second
@@ -225,7 +229,7 @@ def colmap(count: int) -> Callable[[Bytes], Regions]:
         keypoints, descriptors = extractor.extract(pycolmap.Bitmap.from_array(pixels))
         axes = np.array([[[k.a11, k.a12], [k.a21, k.a22]] for k in keypoints], np.float64)
         xy = np.array([[k.x, k.y] for k in keypoints], np.float64) - 0.5  # its pixels begin, ours lie, at whole numbers
-        # The angle is no part of the ellipse: the symmetric root of A Aᵀ, rounded so that several angles are one region.
+        # The angle is no part of the ellipse: the symmetric root of A Aᵀ. Rounded: several angles are one region.
         value, vector = np.linalg.eigh(axes @ axes.transpose(0, 2, 1))
         root = (vector * np.sqrt(value)[:, None, :]) @ vector.transpose(0, 2, 1)
         return Regions(xy, np.round(root, 4), np.array(descriptors.data))
@@ -254,9 +258,9 @@ def detectors(count: int) -> dict[str, Callable[[Bytes], Regions]]:
 
     return {
         "hessian-affine": ours("hessian-affine", count),
-        "hessian-affine, upright": ours("hessian-affine", count, upright=True),
         "sift": ours("sift", count),
         "colmap, affine shape": colmap(count),
+        "hessian-affine, upright": ours("hessian-affine", count, upright=True),
         # A region of 6.75 sizes is what opencv-contrib recommends for SIFT's keypoints.
         "opencv-vgg": opencv(sift, count, cv2.xfeatures2d.VGG.create(scale_factor=6.75)),
         "opencv-asift": opencv(lambda: cv2.AffineFeature.create(cv2.SIFT.create(contrastThreshold=0.01)), count),
@@ -265,9 +269,11 @@ def detectors(count: int) -> dict[str, Callable[[Bytes], Regions]]:
 
 def sequence(folder: Path, find: Callable[[Bytes], Regions]) -> tuple[list[dict[str, float]], float]:
     """Scores of pictures 2 to 6 against 1, and the seconds that finding the regions of a picture took."""
-    pictures = [cv2.imread(str(folder / f"img{k}.jpg"), cv2.IMREAD_GRAYSCALE) for k in range(1, 7)]
+    files = [str(folder / f"img{k}.jpg") for k in range(1, 7)]
+    pictures = [np.asarray(cv2.imread(file, cv2.IMREAD_GRAYSCALE), np.uint8) for file in files]
+    find(pictures[0])  # compiles what there is to compile
     began = time.process_time()
-    found = [find(np.asarray(pixels, np.uint8)) for pixels in pictures]
+    found = [find(pixels) for pixels in pictures]
     seconds = (time.process_time() - began) / len(pictures)
     steps = [
         scores(found[0], found[k], np.loadtxt(folder / f"H1to{k + 1}p"), (pictures[0].shape, pictures[k].shape))
@@ -304,10 +310,10 @@ def main(data: Path, count: int, file: Path | None) -> None:
     if not folder.is_dir():
         raise SystemExit(f"no pictures in {folder}; set RESIGHT_DATA or give --data")
     cv2.setNumThreads(1)
+    threadpool_limits(1)
     results: dict[str, dict[str, list[dict[str, float]]]] = {}
     print(f"{'':30} picture 1 against 2 … 6: repeatability %, matching score %, right matches; seconds per picture")
     for name, find in detectors(count).items():
-        find(np.zeros((64, 64), np.uint8) + np.eye(64, dtype=np.uint8) * 200)  # compiles what there is to compile
         results[name] = {}
         for place in SEQUENCES:
             steps, seconds = sequence(folder / place, find)
