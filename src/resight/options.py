@@ -2,10 +2,10 @@
 
 >>> FeatureOptions(max_side=800).max_side
 800
->>> from_dict(FeatureOptions, {"maxside": 800})
+>>> from_dict(ImageOptions, {"maxpixels": 800})
 Traceback (most recent call last):
     ...
-resight.errors.OptionError: unknown option 'maxside' for features; known: contrast, detector, max_features, max_side
+resight.errors.OptionError: unknown option 'maxpixels' for images; known: max_bytes, max_pixels
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ class FeatureOptions(Options):
     max_features: int = option(2000, least=1, most=100_000)
     # Least contrast of a keypoint; lower finds more and weaker ones.
     contrast: float = option(0.01, least=0.0, most=1.0)
+    # Pictures are taken upright: hessian-affine looks for no dominant directions, vertical stays vertical.
+    upright: bool = option(False, later=True)
 
 
 @dataclass(frozen=True, kw_only=True)

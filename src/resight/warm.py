@@ -7,11 +7,12 @@ from itertools import product
 
 import numpy as np
 
-from .options import ScoringOptions, VerifyOptions
+from .features import DETECTORS, extract
+from .options import FeatureOptions, ScoringOptions, VerifyOptions
 from .postings import GEOMETRY, build, of_picture
 from .rerank import Placed, verify
 from .scoring import MEASURES, Part, Query, Similarity, Tables, distinct, matches, together
-from .types import Float32, Words
+from .types import Float32, Picture, Words
 from .vocabulary.nearest import CellSearch
 from .vocabulary.tree import Tree, TreeSearch
 
@@ -37,6 +38,10 @@ def warm() -> None:
     CellSearch(nothing.astype(np.uint8)).search(nothing, 1)
     TreeSearch(nothing, Tree(nothing[:0], np.ones(2, np.int64))).search(nothing, 1)
     matches(words, part, np.zeros(1, np.int32), ScoringOptions())
+    spot = np.zeros((32, 32), np.uint8)
+    spot[14:18, 14:18] = 255  # something to find and to describe
+    for detector in DETECTORS:
+        extract(Picture(spot, 32, 32), options=FeatureOptions(detector=detector))
     four = Placed(np.zeros((4, 2), np.float32), np.ones(4, np.float32), np.zeros(4, np.float32))
     verify(four, four, bounds=np.array([0, 4]), sizes=np.ones((1, 2), np.int64), options=VerifyOptions())
 

@@ -13,7 +13,7 @@ import pytest
 
 from resight.errors import OptionError
 from resight.features import extract
-from resight.features.sift import root_sift
+from resight.features.root_sift import root_sift
 from resight.options import FeatureOptions
 from resight.types import Features, Picture, Region
 

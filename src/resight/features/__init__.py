@@ -1,4 +1,4 @@
-"""Picture → local features. One file per detector; a new one is a file here and a line in ``DETECTORS``."""
+"""Picture → local features. One file or folder per detector; a new one is a file here and a line in ``DETECTORS``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Callable
 from ..errors import OptionError
 from ..options import FeatureOptions
 from ..types import Features, Picture, Region
-from . import sift
+from . import hessian_affine, sift
 
 Detector = Callable[[Picture, FeatureOptions, Region | None], Features]
 
 DETECTORS: dict[str, Detector] = {
+    "hessian-affine": hessian_affine.extract,
     "sift": sift.extract,
 }
 

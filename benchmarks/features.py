@@ -1,0 +1,104 @@
+"""How long does a Hessian-Affine feature take against OpenCV's SIFT, and how much memory does a large picture need?
+
+    python benchmarks/features.py [--data DATA]
+
+1. Time: pictures of Holidays, Oxford and UKbench at their size, one thread, processor seconds; both detectors take
+   turns, medians. Both make RootSIFT descriptors of at most 2000 features. Time per feature, ours over SIFT's.
+2. Memory: a process of its own analyses a picture of 50 megapixels, made of tiles of a real one. By how much does its
+   peak grow?
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from resight.features import extract
+from resight.images import decode, read_bytes
+from resight.options import FeatureOptions
+from resight.types import Picture
+
+DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
+DETECTORS = ("hessian-affine", "sift")
+SETS = ("holidays", "oxford_dev", "ukbench")
+PICTURES = 8  # of each set
+REPEATS = 5
+TARGET = 2.5  # times SIFT's time per feature
+LARGE = (6144, 8192)
+
+
+def main(data: Path) -> None:
+    print(f"load average {os.getloadavg()[0]:.1f} of {os.cpu_count()} processors when this started")
+    cv2.setNumThreads(1)
+    ratios = []
+    for name in SETS:
+        files = sorted(path for path in (data / name).rglob("*.jpg"))
+        if not files:
+            raise SystemExit(f"no pictures in {data / name}; set RESIGHT_DATA or give --data")
+        for path in files[:: len(files) // PICTURES][:PICTURES]:
+            ratios.append(compare(f"{name}/{path.name}", load(path)))
+    print(
+        f"time per feature, ours over SIFT's: median {statistics.median(ratios):.2f}, "
+        f"worst {max(ratios):.2f} (≤ {TARGET})"
+    )
+    for detector in DETECTORS:
+        command = [sys.executable, __file__, "--data", str(data), "--large", detector]
+        print(subprocess.run(command, check=True, capture_output=True, text=True).stdout, end="", flush=True)
+
+
+def load(path: Path) -> Picture:
+    return decode(read_bytes(path), name=path.name, max_side=65535)
+
+
+def compare(name: str, picture: Picture) -> float:
+    """Prints one line; returns the ratio of times per feature."""
+    times: dict[str, list[float]] = {detector: [] for detector in DETECTORS}
+    found = {}
+    for _ in range(REPEATS + 1):
+        for detector in DETECTORS:
+            began = time.process_time()
+            found[detector] = len(extract(picture, options=FeatureOptions(detector=detector)))
+            times[detector].append(time.process_time() - began)
+    seconds = {detector: statistics.median(times[detector][1:]) for detector in DETECTORS}  # the first may compile
+    each = {detector: 1e6 * seconds[detector] / max(found[detector], 1) for detector in DETECTORS}
+    ratio = each[DETECTORS[0]] / each[DETECTORS[1]]
+    columns = (f"{seconds[d] * 1000:6.1f} ms {found[d]:5} features {each[d]:6.1f} µs each" for d in DETECTORS)
+    print(f"{name:32} {picture.width:4} × {picture.height:4}  {' | '.join(columns)}  {ratio:.2f}", flush=True)
+    return ratio
+
+
+def large(data: Path, detector: str) -> None:
+    """Peak memory of one large picture, beyond what the process had before."""
+    extract(Picture(np.zeros((64, 64), np.uint8), 64, 64), options=FeatureOptions(detector=detector))
+    tile = load(data / "vgg_affine" / "graf" / "img1.jpg").pixels
+    rows, columns = LARGE
+    pixels = np.tile(tile, (rows // tile.shape[0] + 1, columns // tile.shape[1] + 1))[:rows, :columns].copy()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.process_time()
+    count = len(extract(Picture(pixels, columns, rows), options=FeatureOptions(detector=detector)))
+    seconds = time.process_time() - began
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    print(
+        f"{detector}: {columns} × {rows} pixels, {count} features, {seconds:.1f} s, "
+        f"{grown / 2**20:.0f} MiB more at most, {grown / pixels.size:.0f} bytes per pixel"
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--large", choices=DETECTORS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.large:
+        large(arguments.data, arguments.large)
+    else:
+        main(arguments.data)
