@@ -72,12 +72,7 @@ class Assigner:
         return None if self.vocabulary.tree is None else Relatives(self.vocabulary.tree)
 
     def _values(self, descriptors: Bytes | Float32) -> Float32:
-        vocabulary = self.vocabulary
-        if descriptors.shape[1] != vocabulary.dimension or descriptors.dtype != vocabulary.kind:
-            raise VocabularyError(
-                f"descriptors are {descriptors.shape[1]} × {descriptors.dtype}, the vocabulary's words "
-                f"{vocabulary.dimension} × {vocabulary.kind}; train a vocabulary on these features"
-            )
+        self.vocabulary.insist_on(descriptors.shape[1], descriptors.dtype)
         return descriptors.astype(np.float32)
 
     def _nearest(self, values: Float32, neighbours: int) -> tuple[Float32, Int64]:
