@@ -62,7 +62,7 @@ class ColmapDatabase:
         xy = keypoints[:, :2] - CENTRE
         if (keypoints.shape[1] == 2) != (self.detector == GIVEN_POINTS):
             raise FeatureFileError(
-                f"{where} has {keypoints.shape[1]} columns of keypoints, and others have scale and angle or none; extract again"
+                f"{where} has {keypoints.shape[1]} columns of keypoints, unlike the others; extract again"
             )
         if self.detector == GIVEN_POINTS:
             return points(xy, descriptors, (width, height))
