@@ -72,6 +72,11 @@ class Manifest:
         return str(self.settings.get("indexing", {}).get("keep", "nothing"))
 
     @property
+    def detector(self) -> str:
+        """What found the features: ``FeatureOptions.detector``."""
+        return str(self.settings["features"]["detector"])
+
+    @property
     def vocabularies(self) -> int:
         """How many independent ones the vocabulary consists of. Known here so that it need not be read for that."""
         return int(self.settings.get("vocabularies", 1))
