@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import FeatureFileError
 from ..features import GIVEN, GIVEN_POINTS
 from ..types import Features, Float32
-from .given import insist_on_finite, points
+from .given import checked, insist_on_finite, points
 
 CENTRE = np.float32(0.5)  # of the first pixel
 SIFT = 128  # bytes
@@ -65,9 +65,9 @@ class ColmapDatabase:
                 f"{where} has {keypoints.shape[1]} columns of keypoints, unlike the others; extract again"
             )
         if self.detector == GIVEN_POINTS:
-            return points(xy, descriptors, (width, height))
+            return checked(points(xy, descriptors, (width, height)), where)
         scale, angle, shape = _frames(keypoints, where)
-        return Features(xy, scale, angle, descriptors, width, height, shape)
+        return checked(Features(xy, scale, angle, descriptors, width, height, shape), where)
 
     def _select(self, statement: str, *values: str) -> list[Any]:
         try:
@@ -99,13 +99,11 @@ def _frames(keypoints: Float32, where: str) -> tuple[Float32, Float32, Float32 |
         a = keypoints[:, 2:].reshape(-1, 2, 2)
         # Of A = P · R(φ) with P symmetric: a21 − a12 = tr(P) · sin φ and a11 + a22 = tr(P) · cos φ.
         angle = np.arctan2(a[:, 1, 0] - a[:, 0, 1], a[:, 0, 0] + a[:, 1, 1])
-        scale = np.sqrt(np.maximum(a[:, 0, 0] * a[:, 1, 1] - a[:, 0, 1] * a[:, 1, 0], 0))
+        scale = np.sqrt(np.maximum(np.linalg.det(a), 0))  # 0, which is refused, where A mirrors
         c, s = np.cos(angle), np.sin(angle)
         back = np.stack([c, s, -s, c], axis=1).reshape(-1, 2, 2)
         shape = (a @ back) / np.maximum(scale, np.finfo(np.float32).tiny)[:, None, None]
         shape = None if np.abs(shape - np.eye(2)).max(initial=0) < CIRCLE else (shape + shape.transpose(0, 2, 1)) / 2
     else:
         raise FeatureFileError(f"{where} has {keypoints.shape[1]} columns of keypoints, not 2, 4 or 6")
-    if not (scale > 0).all():
-        raise FeatureFileError(f"{where} has keypoints without size, or mirrored ones; extract its features again")
     return scale, angle % np.float32(2 * np.pi), shape

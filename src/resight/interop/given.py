@@ -41,3 +41,14 @@ def insist_on_finite(where: str, **columns: Any) -> None:
         raise FeatureFileError(f"{where} has {counts}, which should be equally many; extract its features again")
     if bad := [name for name, values in columns.items() if not np.isfinite(values).all()]:
         raise FeatureFileError(f"{where} has {bad[0]} that are no finite numbers; extract its features again")
+
+
+def checked(features: Features, where: str) -> Features:
+    """The same, or FeatureFileError where scales or the picture's size are not positive."""
+    if not (features.scale > 0).all():
+        raise FeatureFileError(f"{where} has scales that are not positive; extract its features again")
+    if features.width < 1 or features.height < 1:
+        raise FeatureFileError(
+            f"{where} has a size of {features.width} × {features.height} pixels; extract features again"
+        )
+    return features

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import FeatureFileError, UsageError
 from ..features import GIVEN, GIVEN_POINTS
 from ..types import Features
-from .given import insist_on_finite, points, size_from
+from .given import checked, insist_on_finite, points, size_from
 
 MOST_FEATURES = 1_000_000  # of a picture: what is beyond all reason is not read
 
@@ -51,16 +51,18 @@ class HlocFile:
         where = f"{name!r} in {self.path}"
         try:
             columns = self._columns(self._file[name], where)
-        except (OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
+            insist_on_finite(where, **columns)
+            size = self._size(name, columns["xy"])
+        except (OSError, KeyError, AttributeError, TypeError, ValueError, RuntimeError) as error:
             raise FeatureFileError(f"cannot read {where} ({error}); extract its features again") from None
-        insist_on_finite(where, **columns)
-        order = np.argsort(-columns["scores"], kind="stable") if "scores" in columns else np.arange(len(columns["xy"]))
-        rows = {column: values[order] for column, values in columns.items()}
-        size = self._size(name, rows["xy"])
+        if "scores" in columns:
+            order = np.argsort(-columns["scores"], kind="stable")
+            columns = {column: values[order] for column, values in columns.items()}
+        xy, descriptors = columns["xy"], columns["descriptors"]
         if self.detector == GIVEN_POINTS:
-            return points(rows["xy"], rows["descriptors"], size)
-        angle = np.deg2rad(rows["oris"]) % np.float32(2 * np.pi)
-        return Features(rows["xy"], rows["scales"], angle, rows["descriptors"], *size)
+            return checked(points(xy, descriptors, size), where)
+        angle = np.deg2rad(columns["oris"]) % np.float32(2 * np.pi)
+        return checked(Features(xy, columns["scales"], angle, descriptors, *size), where)
 
     def _columns(self, group: Any, where: str) -> dict[str, Any]:
         """Rows for each keypoint, as float32."""
