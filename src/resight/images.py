@@ -87,7 +87,8 @@ def size_of(data: bytes, *, name: str) -> tuple[int, int]:
         with _quiet:
             image = reader(BytesIO(data))
             width, height = image.size
-            return (width, height) if _orientation(image) < 5 else (height, width)
+            upright = isinstance(image, TiffImageFile) or _orientation(image) < 5  # Pillow gives TIFF's upright size
+            return (width, height) if upright else (height, width)
     except Exception as error:  # as in _decode
         raise ImageError(f"cannot read the size of {name!r} ({error}); copy it again or convert it") from error
 

@@ -134,7 +134,7 @@ def test_a_changed_picture_keeps_its_metadata(tmp_path: Path) -> None:
 
 
 def test_words_of_floats_do_not_depend_on_threads() -> None:
-    """Each feature is a word, and that word's medians are its projection: a last bit more, and signature bits are set."""
+    """Each feature is a word, and that word's medians are its projection: a last bit more, and a bit is set."""
     rng = np.random.default_rng(2)
     values = rng.standard_normal((500, 256)).astype(np.float32)
     projection = np.linalg.qr(rng.standard_normal((256, 256)))[0][:64].astype(np.float32)
