@@ -18,6 +18,8 @@ from typing import Any, ClassVar, TypeVar, get_type_hints
 from .errors import OptionError
 
 MOST_WORDS = 1_000_000
+# For FeatureOptions.detector where another program finds the features, with scale and angle or as positions alone.
+GIVEN, GIVEN_POINTS = "given", "given-points"
 
 
 def option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,18 @@ def test_positions_alone_do_not_mix_with_others(tmp_path: Path) -> None:
             file.read("a.jpg")
 
 
+def test_values_of_another_type(tmp_path: Path) -> None:
+    path = write_database(tmp_path / "d.db", {"a.jpg": (POINTS, SIFT)})
+    for change in ("keypoints SET data = 7", "descriptors SET rows = 'x'", "cameras SET width = NULL"):
+        with sqlite3.connect(path) as database:
+            database.execute(f"UPDATE {change}")
+        database.close()
+        with open_features(path) as file, pytest.raises(FeatureFileError, match="'a.jpg' in"):
+            file.read("a.jpg")
+        path.unlink()
+        write_database(path, {"a.jpg": (POINTS, SIFT)})
+
+
 def test_databases_that_cannot_be_read(tmp_path: Path) -> None:
     empty = write_database(tmp_path / "empty.db", {})
     whole = write_database(tmp_path / "d.db", {"a.jpg": (POINTS, SIFT)}).read_bytes()
@@ -180,6 +193,18 @@ def test_colmaps_sift_is_ours(tmp_path: Path) -> None:
     assigner = Assigner(Vocabulary.ready())
     same = assigner.assign(theirs.descriptors[their]).word == assigner.assign(ours.descriptors[our]).word
     assert same.mean() > 0.5
+
+
+def test_a_picture_in_which_colmap_finds_nothing(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    write(tmp_path / "pictures/a.png", texture(3, 160))
+    write(tmp_path / "pictures/blank.png", np.full((160, 160), 128, np.uint8))
+    run_pycolmap(EXTRACT, tmp_path / "d.db", tmp_path / "pictures", "plain")
+    with open_features(tmp_path / "d.db") as file:
+        assert file.names == ["a.png", "blank.png"]
+        assert len(file.read("a.png")) > 20
+        nothing = file.read("blank.png")
+    assert (len(nothing), nothing.descriptors.shape, nothing.width) == (0, (0, 128), 160)
 
 
 def test_colmaps_affine_shapes(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..errors import OptionError, UsageError
-from ..options import FeatureOptions
+from ..options import GIVEN, GIVEN_POINTS, FeatureOptions
 from ..types import Features, Picture, Region
 from . import sift
 
@@ -14,8 +14,6 @@ Detector = Callable[[Picture, FeatureOptions, Region | None], Features]
 DETECTORS: dict[str, Detector] = {
     "sift": sift.extract,
 }
-# Not detectors: other programs found the features, with scale and angle, or as positions alone.
-GIVEN, GIVEN_POINTS = "given", "given-points"
 
 
 def insist_on_known(options: FeatureOptions) -> None:

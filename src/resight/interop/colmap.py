@@ -14,7 +14,7 @@ from urllib.parse import quote
 import numpy as np
 
 from ..errors import FeatureFileError
-from ..features import GIVEN, GIVEN_POINTS
+from ..options import GIVEN, GIVEN_POINTS
 from ..types import Features, Float32
 from .given import checked, insist_on_finite, points
 
@@ -40,7 +40,6 @@ class ColmapDatabase:
         self._database = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
         self.names = sorted(name for (name,) in self._select(PICTURES))
         if not self.names:
-            self.close()
             raise FeatureFileError(f"{path} has no pictures with descriptors; run COLMAP's feature extractor first")
         ((columns,),) = self._select("SELECT max(cols) FROM keypoints")
         self.detector = GIVEN_POINTS if columns == 2 else GIVEN
@@ -50,10 +49,14 @@ class ColmapDatabase:
         where = f"{name!r} in {self.path}"
         found = self._select(ONE, name)
         if not found:
-            raise FeatureFileError(f"{where} has no keypoints; extract its features again")
-        width, height, *tables = found[0]
-        keypoints = _matrix(where, "keypoints", np.dtype("<f4"), *tables[:3])
-        descriptors = _matrix(where, "descriptors", np.dtype("u1"), *tables[3:])
+            raise FeatureFileError(f"{where} has no keypoints, or is not there; check the name, or extract them")
+        try:
+            width, height, *tables = found[0]
+            keypoints = _matrix(where, "keypoints", np.dtype("<f4"), *tables[:3])
+            descriptors = _matrix(where, "descriptors", np.dtype("u1"), *tables[3:])
+            width, height = int(width), int(height)
+        except (TypeError, ValueError) as error:  # SQLite's columns hold values of any type
+            raise FeatureFileError(f"cannot read {where} ({error}); extract its features again") from None
         if descriptors.shape[1] != SIFT:
             raise FeatureFileError(
                 f"{where} has descriptors of {descriptors.shape[1]} bytes, not SIFT's {SIFT}; give such as an HDF5 file"
@@ -73,8 +76,9 @@ class ColmapDatabase:
         try:
             return self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            self.close()
-            raise FeatureFileError(f"{self.path} is no COLMAP database that can be read ({error})") from None
+            raise FeatureFileError(
+                f"{self.path} is no COLMAP database that can be read ({error}); copy it again, or give another"
+            ) from None
 
     def close(self) -> None:
         self._database.close()

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import FeatureFileError, UsageError
-from ..features import GIVEN, GIVEN_POINTS
+from ..options import GIVEN, GIVEN_POINTS
 from ..types import Features
 from .given import checked, insist_on_finite, points, size_from
 
 MOST_FEATURES = 1_000_000  # of a picture: what is beyond all reason is not read
+# What h5py raises for damaged files, and what it takes to read something that is not what its name says.
+DAMAGE = (OSError, RuntimeError, LookupError, AttributeError, TypeError, ValueError)
 
 
 class HlocFile:
@@ -36,14 +38,13 @@ class HlocFile:
             ) from None
         try:
             self._file = h5py.File(path, "r")
-            self.names = _pictures(self._file, h5py)
-        except (OSError, RuntimeError) as error:
+            self.names = _pictures(self._file)
+            first = self._file[self.names[0]] if self.names else {}
+            self.dimension = first["descriptors"].shape[0] if first else 0
+        except DAMAGE as error:
             raise FeatureFileError(f"cannot read {path} ({error}); copy it again or extract features anew") from None
         if not self.names:
-            self.close()
             raise FeatureFileError(f"{path} has no group with keypoints and descriptors; give a file of local features")
-        first = self._file[self.names[0]]
-        self.dimension = first["descriptors"].shape[0]
         self.detector = GIVEN if {"scales", "oris"} <= set(first) else GIVEN_POINTS
 
     def read(self, name: str) -> Features:
@@ -53,7 +54,7 @@ class HlocFile:
             columns = self._columns(self._file[name], where)
             insist_on_finite(where, **columns)
             size = self._size(name, columns["xy"])
-        except (OSError, KeyError, AttributeError, TypeError, ValueError, RuntimeError) as error:
+        except DAMAGE as error:
             raise FeatureFileError(f"cannot read {where} ({error}); extract its features again") from None
         if "scores" in columns:
             order = np.argsort(-columns["scores"], kind="stable")
@@ -89,12 +90,12 @@ class HlocFile:
         self._file.close()
 
 
-def _pictures(file: Any, h5py: Any) -> list[str]:
+def _pictures(file: Any) -> list[str]:
     found: list[str] = []
 
     def visit(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Group) and {"keypoints", "descriptors"} <= set(item):
-            found.append(name)
+        if name.endswith("/keypoints") and "descriptors" in item.parent:
+            found.append(name.removesuffix("/keypoints"))
 
     file.visititems(visit)
     return sorted(found)

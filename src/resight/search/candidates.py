@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from ..context import contextual
-from ..features import GIVEN_POINTS
 from ..options import ScoringOptions
 from ..postings import build, decode
 from ..recipes import Recipe
@@ -178,7 +177,7 @@ def _verify_part(
     theirs = Placed(*decode(segment.geometry(found[:, 2]), sizes.max(axis=1)[found[:, 0]]))
     bounds = np.searchsorted(found[:, 0], np.arange(len(candidates) + 1))
     places = np.concatenate([ours.xy, theirs.xy], axis=1)
-    oriented = snapshot.manifest.detector != GIVEN_POINTS
+    oriented = snapshot.manifest.oriented
     checked = verify(ours, theirs, bounds=bounds, sizes=sizes, options=recipe.verify, oriented=oriented)
     for slot, (candidate, verified) in enumerate(zip(candidates, checked, strict=True)):
         candidate.checked = True

@@ -76,10 +76,14 @@ def _seen_in(snapshot: Snapshot, questions: Sequence[Question], candidate: Candi
     theirs = stored_question(snapshot, snapshot.segments[candidate.part], candidate.row)
     features, to_query = theirs.features, _inverse(candidate.located.verified.transform)
     (p, q), (r, s) = to_query[:, :2]
+    if snapshot.manifest.oriented:
+        grown, turn = np.sqrt(p * s - q * r), np.arctan2(r - q, p + s)
+    else:  # positions have the same share of any picture, and no angle
+        grown, turn = max(asked.width, asked.height) / max(features.width, features.height), 0
     placed = Features(
         xy=(features.xy @ to_query[:, :2].T + to_query[:, 2]).astype(np.float32),
-        scale=features.scale * np.float32(np.sqrt(p * s - q * r)),
-        angle=(features.angle + np.float32(np.arctan2(r - q, p + s))) % np.float32(2 * np.pi),
+        scale=features.scale * np.float32(grown),
+        angle=(features.angle + np.float32(turn)) % np.float32(2 * np.pi),
         descriptors=features.descriptors,
         width=asked.width,
         height=asked.height,
