@@ -109,7 +109,7 @@ def test_values_of_another_type(tmp_path: Path) -> None:
         with sqlite3.connect(path) as database:
             database.execute(f"UPDATE {change}")
         database.close()
-        with open_features(path) as file, pytest.raises(FeatureFileError, match="'a.jpg' in"):
+        with open_features(path) as file, pytest.raises(FeatureFileError, match=r"'a.jpg' in"):
             file.read("a.jpg")
         path.unlink()
         write_database(path, {"a.jpg": (POINTS, SIFT)})
