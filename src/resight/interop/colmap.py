@@ -38,10 +38,14 @@ class ColmapDatabase:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._database = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
-        self.names = sorted(name for (name,) in self._select(PICTURES))
-        if not self.names:
-            raise FeatureFileError(f"{path} has no pictures with descriptors; run COLMAP's feature extractor first")
-        ((columns,),) = self._select("SELECT max(cols) FROM keypoints")
+        try:
+            self.names = sorted(name for (name,) in self._select(PICTURES))
+            ((columns,),) = self._select("SELECT max(cols) FROM keypoints")
+            if not self.names:
+                raise FeatureFileError(f"{path} has no pictures with descriptors; run COLMAP's feature extractor first")
+        except FeatureFileError:
+            self.close()
+            raise
         self.detector = GIVEN_POINTS if columns == 2 else GIVEN
 
     def read(self, name: str) -> Features:

@@ -44,6 +44,7 @@ class HlocFile:
         except DAMAGE as error:
             raise FeatureFileError(f"cannot read {path} ({error}); copy it again or extract features anew") from None
         if not self.names:
+            self.close()
             raise FeatureFileError(f"{path} has no group with keypoints and descriptors; give a file of local features")
         self.detector = GIVEN if {"scales", "oris"} <= set(first) else GIVEN_POINTS
 
