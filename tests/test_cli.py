@@ -146,7 +146,7 @@ def test_a_similarity_that_an_index_keeps(pictures: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ([], "give folders or picture files to index, or --clusters"),
+        ([], "give folders or picture files to index, --features, or --clusters"),
         (["--set", "clusters.seed=2"], "options of clusters need --clusters"),
         (["--clusters", 2, "--set", "clusters.count=3"], "contradict each other"),
         (["--clusters", 2, "--set", "clusters.probe=3"], "resight search --probe"),

@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from .interop.made import views, write_hdf5
+from .test_cli import run
 from .test_index import texture, write
 
 ROOT = Path(__file__).parents[1]
@@ -45,6 +47,25 @@ def test_the_readme_example_runs(
     for block in blocks:
         exec(compile(block, "README.md", "exec"), {})
     assert capsys.readouterr().out.startswith(f"{tmp_path}/holiday/beach.jpg ")
+
+
+def test_the_interop_examples_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / "docs" / "INTEROP.md").read_text()
+    commands = re.findall(r"^resight ([^#\n]*)", text, re.MULTILINE)
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    scenes = [views(scene, dimension=16) for scene in range(4)]
+    write_hdf5(tmp_path / "features.h5", {name: v for scene in scenes for name, v in scene.items()})
+    write_hdf5(tmp_path / "queries.h5", {"query.jpg": scenes[2]["scene2/view1.jpg"]})
+    monkeypatch.chdir(tmp_path)
+    for command in commands:
+        run(*command.split(), *(["--words", 50] if command.startswith("train") else []))
+    assert (tmp_path / "pairs.txt").read_text().startswith("scene0/view0.jpg scene0/view1.jpg\n")
+    exec(compile(block, "INTEROP.md", "exec"), {})
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "scene2/view1.jpg"
+    assert [line[:6] == line.split()[1][:6] for line in said[1:]] == [True] * 12  # three views: three pairs of each
 
 
 def test_links_between_pages_lead_somewhere() -> None:

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from PIL import Image, features
 
 from resight.errors import ImageError, UsageError
-from resight.images import decode, decode_rgb, find_pictures, from_array, is_picture_name, read_bytes
+from resight.images import decode, decode_rgb, find_pictures, from_array, is_picture_name, read_bytes, size_of
 from resight.options import ImageOptions
 from resight.types import Picture
 
@@ -280,7 +280,7 @@ def test_all_orientations(kind: str, orientation: int, max_side: int) -> None:
     options = {"lossless": True} if kind == "WEBP" else {"quality": 100} if kind == "JPEG" else {}
     data = encode(stored, kind, exif=exif, **options)
     picture = decode(data, name="x", max_side=max_side)
-    assert (picture.width, picture.height) == (48, 32)
+    assert (picture.width, picture.height) == size_of(data, name="x") == (48, 32)
     assert picture.pixels.shape == ((32, 48) if max_side == 64 else (16, 24))
     step = picture.pixels.shape[0] // 2
     centres = picture.pixels[step // 2 :: step, step // 2 :: step].astype(int)
@@ -291,6 +291,13 @@ def test_all_orientations(kind: str, orientation: int, max_side: int) -> None:
 @pytest.mark.parametrize("exif", [b"Exif\0\0", b"Exif\0\0garbage!", b"Exif\0\0II*\0\xff\xff\xff\xff", b"\0" * 40])
 def test_broken_exif_does_not_hide_the_picture(exif: bytes) -> None:
     assert difference(grey(encode(scene(), "JPEG", exif=exif, quality=95)), luma(scene())) < 1.5
+
+
+def test_the_size_of_what_is_no_picture() -> None:
+    with pytest.raises(ImageError, match="holds an unknown kind of file"):
+        size_of(b"no picture", name="x")
+    with pytest.raises(ImageError, match="cannot read the size of 'x'"):
+        size_of(encode(scene(), "PNG")[:20], name="x")
 
 
 def test_an_orientation_that_does_not_exist_is_ignored() -> None:

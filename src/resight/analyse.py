@@ -45,6 +45,14 @@ def content_hash(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()[:16]
 
 
+def content_of(features: Features) -> bytes:
+    """The same for features that were given instead of a picture."""
+    shape = () if features.shape is None else (features.shape,)
+    arrays = (features.xy, features.scale, features.angle, features.descriptors, *shape)
+    facts = [features.width, features.height, *((a.dtype.str, a.shape) for a in arrays)]
+    return content_hash(b"".join([repr(facts).encode(), *(a.tobytes() for a in arrays)]))
+
+
 def features_of(
     data: bytes, *, name: str, features: FeatureOptions, images_options: ImageOptions, region: Region | None = None
 ) -> Features:

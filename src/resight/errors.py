@@ -24,6 +24,10 @@ class ImageError(ResightError):
     """A picture could not be read: missing, empty, truncated, too large, or of an unsupported format."""
 
 
+class FeatureFileError(UsageError):
+    """A file of given features, or one picture's features in it, could not be read."""
+
+
 class VocabularyError(UsageError):
     """A vocabulary is missing, malformed, or not the one the index was made with."""
 

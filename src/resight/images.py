@@ -80,6 +80,19 @@ def decode_rgb(data: bytes, *, name: str, max_side: int, options: ImageOptions =
     return _decode(data, "RGB", name, max_side, options)[0]
 
 
+def size_of(data: bytes, *, name: str) -> tuple[int, int]:
+    """Width and height of the full-size upright picture, whose pixels are not decoded."""
+    reader = _reader(data, name)
+    try:
+        with _quiet:
+            image = reader(BytesIO(data))
+            width, height = image.size
+            upright = isinstance(image, TiffImageFile) or _orientation(image) < 5  # Pillow gives TIFF's upright size
+            return (width, height) if upright else (height, width)
+    except Exception as error:  # as in _decode
+        raise ImageError(f"cannot read the size of {name!r} ({error}); copy it again or convert it") from error
+
+
 def from_array(array: npt.ArrayLike, *, max_side: int) -> Picture:
     """A picture from pixels: (rows, columns) grey, or (rows, columns, 3 or 4) RGB(A)."""
     wanted = "pass (rows, columns) or (rows, columns, 3 or 4) of uint8, uint16, bool, or float in [0, 1]"

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from . import images
-from .analyse import AnalyserPlan, Job, Outcome, content_hash, features_of, make_entry
+from .analyse import AnalyserPlan, Job, Outcome, content_hash, content_of, features_of, make_entry
 from .context import METHODS, Reference, context_name, name_of
 from .engine import run
 from .errors import StoreError, UsageError, VocabularyError
-from .features import extract, insist_on_known
+from .features import extract, insist_on_given, insist_on_known
 from .learning import Tried
 from .options import (
     ClusterOptions,
@@ -41,7 +41,8 @@ from .timing import Stopwatch
 from .types import Features, Region, SearchResult
 from .vocabulary import Assigner, Vocabulary
 
-Source = str | Path | bytes | npt.NDArray[Any]  # a file, a file's content, or pixels (grey or RGB)
+# A file, a file's content, or pixels (grey or RGB); or, where an index was made for such, features of your own.
+Source = str | Path | bytes | npt.NDArray[Any] | Features
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +209,7 @@ class Index:
         path = os.path.abspath(source) if isinstance(source, str | Path) else None
         name = key if key is not None else path
         if not isinstance(name, str):
-            raise UsageError("a picture given as bytes or pixels needs a key, and a key is text")
+            raise UsageError("a picture given as bytes, pixels or features needs a key, and a key is text")
         features, content = self._features(source, name=name)
         own = deepcopy(metadata or {})  # the caller's may change before the commit
         facts: dict[str, Any] = {"key": name, "content": content, "path": path, "metadata": own}
@@ -232,6 +233,21 @@ class Index:
                 known = writer.metadata_of(outcome.key) if outcome.replaces else {}
                 self._store(replace(outcome.entry, metadata=known))
             yield outcome
+
+    def update(self, features: Features, *, key: str, path: str | None = None) -> Outcome:
+        """Add a picture by features of your own, unless it is stored with the same ones. Keeps its metadata.
+
+        path: the picture's file, if there is one.
+        """
+        insist_on_given(self.features)
+        writer, content = self._writing(), content_of(features)
+        known = writer.content_of(key)
+        if known == content:
+            return Outcome(key)
+        facts: dict[str, Any] = {"key": key, "content": content, "path": path, "metadata": writer.metadata_of(key)}
+        entry = make_entry(features, self._assigner, indexing=self.indexing, **facts)
+        self._store(entry)
+        return Outcome(key, entry, replaces=known is not None)
 
     def remove(self, key: str) -> bool:
         """Remove a picture; False if there is none with this key. Takes effect at the next commit."""
@@ -388,7 +404,7 @@ class Index:
                 features, _ = self._features(source, name=name, region=box)
             _insist_on_overlap(box, features)
             with watch.stage("words"):
-                questions.append(question(self._assigner, features, chosen.assign))
+                questions.append(_within(box, question(self._assigner, features, chosen.assign)))
         if key is not None:
             with watch.stage("features"):
                 questions.append(self._stored(key, box))
@@ -411,13 +427,16 @@ class Index:
             raise UsageError(f"no picture with the key {key!r} is indexed; a key is the path under which one was")
         asked = stored_question(self._snapshot, *located)
         _insist_on_overlap(region, asked.features)
-        return asked if region is None else asked.only(region.contains(asked.features.xy))
+        return _within(region, asked)
 
     @cached_property
     def _assigner(self) -> Assigner:
         return Assigner(self.vocabulary)
 
     def _features(self, source: Source, *, name: str, region: Region | None = None) -> tuple[Features, bytes]:
+        if isinstance(source, Features):
+            insist_on_given(self.features)
+            return source, content_of(source)
         if isinstance(source, np.ndarray):
             picture = images.from_array(source, max_side=self.features.max_side)
             content = content_hash(f"{source.shape}{source.dtype}".encode() + source.tobytes())
@@ -462,6 +481,11 @@ def file_key(path: str | Path, relative_to: Path | None) -> str:
 
 def _crashed(job: Job) -> Outcome:
     return Outcome(job.key, skipped=f"{job.path}: the decoder crashed on this file; convert it to PNG or JPEG")
+
+
+def _within(region: Region | None, asked: Question) -> Question:
+    """Asked with the features in the region alone; a detector finds no others, but given ones may lie anywhere."""
+    return asked if region is None else asked.only(region.contains(asked.features.xy))
 
 
 def _insist_on_overlap(region: Region | None, features: Features) -> None:

@@ -18,6 +18,8 @@ from typing import Any, ClassVar, TypeVar, get_type_hints
 from .errors import OptionError
 
 MOST_WORDS = 1_000_000
+# For FeatureOptions.detector where another program finds the features, with scale and angle or as positions alone.
+GIVEN, GIVEN_POINTS = "given", "given-points"
 
 
 def option(
@@ -66,7 +68,8 @@ class FeatureOptions(Options):
 
     stage: ClassVar[str] = "features"
 
-    # Name in the registry of resight.features.
+    # Name in the registry of resight.features; given, given-points: features come from another program, with scale and
+    # angle or as positions alone, and the options below do not matter.
     detector: str = option("sift")
     # Pictures are reduced so that the longest side is at most this many pixels; they are never enlarged.
     max_side: int = option(1024, least=16, most=65535)

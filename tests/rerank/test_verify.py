@@ -22,10 +22,11 @@ WIDTH, HEIGHT = 1000, 750
 OPTIONS = VerifyOptions()
 
 
-def check(query: Placed, found: Placed, **values: Any) -> Verified | None:
+def check(query: Placed, found: Placed, *, oriented: bool = True, **values: Any) -> Verified | None:
     """As the only picture."""
     bounds, sizes = np.array([0, len(query.xy)]), np.array([[WIDTH, HEIGHT]])
-    (verified,) = verify(query, found, bounds=bounds, sizes=sizes, options=VerifyOptions(**values))
+    options = VerifyOptions(**values)
+    (verified,) = verify(query, found, bounds=bounds, sizes=sizes, options=options, oriented=oriented)
     return verified
 
 
@@ -131,6 +132,29 @@ def test_a_known_map_is_recovered_among_60_percent_outliers(seed: int) -> None:
     assert error.max() <= 2
     assert verified.inliers[made.agree].all()
     assert verified.inliers[~made.agree].sum() <= 2
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_positions_alone_recover_a_known_map(seed: int) -> None:
+    """Turned by anything and 0.5 to 2 times as large, among 60 % outliers; scales and angles say nothing."""
+    made = scene(seed)
+    query, found = placed(made.query.xy), placed(made.found.xy)
+    verified = check(query, found, oriented=False)
+    assert verified is not None
+    inside = made.query.xy[made.agree]
+    error = np.linalg.norm(mapped(verified.transform, inside) - mapped(made.truth, inside), axis=1)
+    assert verified.inliers[made.agree].all()
+    assert verified.inliers[~made.agree].sum() <= 1
+    assert error.max() <= (2 if not verified.inliers[~made.agree].any() else OPTIONS.tolerance * WIDTH)
+
+
+def test_positions_alone_are_not_taken_for_more_by_chance() -> None:
+    """Strangers, some of them at one place, as repeated texture has it."""
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        query, found = strangers(100, rng), strangers(100, rng)
+        found.xy[:20] = found.xy[0]
+        assert check(placed(query.xy), placed(found.xy), oriented=False) is None
 
 
 def test_refinement_grows_from_a_similarity_to_a_slanted_view() -> None:

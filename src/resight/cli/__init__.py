@@ -8,11 +8,11 @@ from __future__ import annotations
 import io
 import sys
 
-from . import evaluating, experimenting, indexes, learning, searching
+from . import evaluating, experimenting, indexes, learning, pairing, searching
 from .app import app
 from .output import printable
 
-__all__ = ["app", "evaluating", "experimenting", "indexes", "learning", "main", "printable", "searching"]
+__all__ = ["app", "evaluating", "experimenting", "indexes", "learning", "main", "pairing", "printable", "searching"]
 
 
 def main() -> None:

@@ -34,6 +34,12 @@ Set = Annotated[
 Processes = Annotated[
     int | None, typer.Option("--processes", min=1, help="Worker processes; default: one per processor.")
 ]
+GivenFeatures = Annotated[
+    Path | None,
+    typer.Option(
+        "--features", metavar="FILE", help="Features that another program found: HDF5 as of hloc, or a COLMAP database."
+    ),
+]
 MANIFEST = "manifest"  # store.manifest.NAME, without loading the store for --help
 NAMES_SHOWN = 20  # skipped pictures named in text output; JSON names all
 

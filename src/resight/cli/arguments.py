@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import OptionError, UsageError
 from ..options import Options, parse_value
 from ..recipes import STAGES, Recipe
 from ..recipes import recipe as named_recipe
 from .app import MANIFEST, default_index
+
+if TYPE_CHECKING:
+    from ..interop import FeatureFile
 
 T = TypeVar("T")
 
@@ -65,6 +69,17 @@ def take_in(
     if value is not None and changed[kind].setdefault(option, value) != value:
         settled = f"--set {kind.stage}.{option}={changed[kind][option]}"
         raise UsageError(f"{name} {value} and {settled} contradict each other")
+
+
+def given_features(path: Path | None, images: Path | None = None) -> AbstractContextManager[FeatureFile | None]:
+    """The file that --features names, if it was given."""
+    from ..interop import open_features
+
+    if path:
+        return open_features(path, images=images)
+    if images:
+        raise UsageError("--images says where the pictures are that --features names; give both")
+    return nullcontext()
 
 
 def build(kind: type[T], changed: dict[type[Options], dict[str, Any]]) -> T:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import UsageError
+from ..errors import FeatureFileError, UsageError
 from ..options import (
     ClusterOptions,
     FeatureOptions,
@@ -23,13 +23,14 @@ from ..options import (
     VocabularyOptions,
 )
 from ..recipes import recipe as named_recipe
-from .app import MANIFEST, NAMES_SHOWN, AsJson, Processes, Set, command, default_index
-from .arguments import build, chosen_recipe, parse_settings, split_index, take_in
+from .app import MANIFEST, NAMES_SHOWN, AsJson, GivenFeatures, Processes, Set, command, default_index
+from .arguments import build, chosen_recipe, given_features, parse_settings, split_index, take_in
 from .fitting import FITTED, USUAL, show_fit, wanted_fitting
 from .output import counting, patience, printable, progress, say_json, stoppable
 
 if TYPE_CHECKING:
     from ..index import Index
+    from ..interop import FeatureFile
 
 
 @command
@@ -54,6 +55,10 @@ def index(
         int | None,
         typer.Option(min=0, help="Put the pictures into this many clusters, for `resight search --probe`; 0: none."),
     ] = None,
+    features: GivenFeatures = None,
+    images: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="With --features: where the pictures are that it names.")
+    ] = None,
     processes: Processes = None,
     settings: Set = None,
     as_json: AsJson = False,
@@ -61,13 +66,18 @@ def index(
     """Add pictures to an index. Unchanged pictures are skipped, changed ones updated."""
     from ..images import find_pictures
     from ..index import file_key
+    from ..interop import add_all
     from ..machine import processors
 
     place = into or default_index()
     changed = parse_settings(settings, FeatureOptions, IndexingOptions, ImageOptions, StoreOptions, ClusterOptions)
     clustering = _clustering(changed, clusters)
-    if not pictures and clustering is None:
-        raise UsageError("give folders or picture files to index, or --clusters to group what an index holds")
+    if not (pictures or features or clustering):
+        raise UsageError(
+            "give folders or picture files to index, --features, or --clusters to group what an index holds"
+        )
+    if features and (pictures or relative_to or changed[FeatureOptions]):
+        raise UsageError("--features stands for pictures, their keys and settings of features; give it without these")
     roots = list(pictures or [])
     for root in roots if relative_to else []:
         file_key(root, relative_to)  # one that lies outside is refused before any work
@@ -75,11 +85,15 @@ def index(
     started = time.monotonic()
     added = updated = unchanged = 0
     skipped: list[tuple[str, str]] = []
-    with _opened(place, changed, recipe, vocabulary) as target, stoppable() as stop:
+    given = given_features(features, images)
+    with given as file, _opened(place, changed, recipe, vocabulary, file) as target, stoppable() as stop:
         target.images, target.store = build(ImageOptions, changed), build(StoreOptions, changed)
-        outcomes = target.add_files(
-            find_pictures(roots), relative_to=relative_to, processes=min(processes or processors(), max(total, 1))
-        )
+        if file:
+            total, outcomes = len(file.names), add_all(target, file, images=images)
+        else:
+            outcomes = target.add_files(
+                find_pictures(roots), relative_to=relative_to, processes=min(processes or processors(), max(total, 1))
+            )
         for outcome in progress(outcomes, total=total, text="indexing"):
             if outcome.skipped:
                 skipped.append((outcome.key, outcome.skipped))
@@ -92,7 +106,7 @@ def index(
                 break
         target.commit()
         if clustering and not stop.wanted:
-            _cluster(target, clustering, anew=not pictures)
+            _cluster(target, clustering, anew=not (pictures or features))
         now = len(target)
     seconds = time.monotonic() - started
     _tell(
@@ -109,7 +123,11 @@ def index(
 
 
 def _opened(
-    place: Path, changed: dict[type[Options], dict[str, Any]], recipe: str | None, vocabulary: Path | None
+    place: Path,
+    changed: dict[type[Options], dict[str, Any]],
+    recipe: str | None,
+    vocabulary: Path | None,
+    file: FeatureFile | None,
 ) -> Index:
     """The index, made if it is missing. What is asked for must be what an existing one was made with."""
     from ..index import Index
@@ -123,6 +141,10 @@ def _opened(
         indexing = replace(indexing or IndexingOptions(), **changed[IndexingOptions])
     own = Vocabulary.load(vocabulary) if vocabulary else None
     find = Index.open if (place / MANIFEST).exists() else Index.create
+    if file:
+        features = FeatureOptions(detector=file.detector)
+        if find == Index.create:  # before there is an index that could not hold them
+            (own or Vocabulary.ready()).insist_on(file.dimension, file.kind)
     return find(place, features=features, vocabulary=own, indexing=indexing)
 
 
@@ -304,8 +326,10 @@ def context(
 
 @command
 def train(
-    pictures: Annotated[list[Path], typer.Argument(help="Folders and picture files to learn from.")],
     out: Annotated[Path, typer.Option(help="The vocabulary file to write.")],
+    pictures: Annotated[
+        list[Path] | None, typer.Argument(help="Folders and picture files to learn from.", show_default=False)
+    ] = None,
     words: Annotated[int | None, typer.Option(min=1, help="Number of visual words, of each vocabulary.")] = None,
     vocabularies: Annotated[
         int | None,
@@ -325,11 +349,12 @@ def train(
     recipe: Annotated[
         str | None, typer.Option(metavar="NAME", help=f"Whose λ: {', '.join(FITTED)}. Default: {USUAL}.")
     ] = None,
+    features: GivenFeatures = None,
     processes: Processes = None,
     settings: Set = None,
     as_json: AsJson = False,
 ) -> int:
-    """Make a vocabulary from your own pictures, for `resight index --vocabulary`."""
+    """Make a vocabulary from your own pictures or features, for `resight index --vocabulary`."""
     from ..images import find_pictures
     from ..machine import processors
     from ..vocabulary import rounds, sample
@@ -338,20 +363,29 @@ def train(
     changed = parse_settings(settings, FeatureOptions, ImageOptions, VocabularyOptions)
     take_in(changed, VocabularyOptions, "words", ("--words", words))
     take_in(changed, VocabularyOptions, "vocabularies", ("--vocabularies", vocabularies))
-    options, features = build(VocabularyOptions, changed), build(FeatureOptions, changed)
-    images = build(ImageOptions, changed)
+    options, images = build(VocabularyOptions, changed), build(ImageOptions, changed)
+    if bool(pictures) == bool(features):
+        raise UsageError("give pictures to learn from, or --features; one of the two")
+    if features and (held_out or changed[FeatureOptions]):
+        raise UsageError("--features stands for pictures; give it without --held-out and settings of features")
     if not out.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {out.absolute().parent} to write {out.name} into; make it first")
-    paths = list(find_pictures(pictures))
-    fitting = wanted_fitting(held_out, recipe, vocabulary=options, features=features, learning=paths, out=out)
+    paths = list(find_pictures(pictures or []))
+    kind = build(FeatureOptions, changed)
+    fitting = wanted_fitting(held_out, recipe, vocabulary=options, features=kind, learning=paths, out=out)
     skipped: list[str] = []
-    found = _descriptors(paths, features, images, processes=processes or processors(), skipped=skipped)
-    rows = sample(found, size=options.vocabularies * options.sample, seed=options.seed)
+    with given_features(features) as file:
+        if file:
+            kind, total, found = FeatureOptions(detector=file.detector), len(file.names), _given_descriptors(file)
+        else:
+            total, found = len(paths), _descriptors(paths, kind, images, processes=processes or processors())
+        readable = _readable(progress(found, total=total, text="reading"), skipped)
+        rows = sample(readable, size=options.vocabularies * options.sample, seed=options.seed)
     typer.echo(f"training {options.vocabularies * options.words} words on {len(rows)} descriptors …", err=True)
-    read = len(paths) - len(skipped)
-    source = f"{read} pictures of {', '.join(sorted({root.name for root in pictures}))}"
+    read = total - len(skipped)
+    source = f"{read} pictures of {', '.join(sorted({root.name for root in pictures or [Path(features or '')]}))}"
     with counting(rounds(options), text="rounds") as done:
-        vocabulary = train_vocabulary(rows, options=options, source=source, features=features, done=done)
+        vocabulary = train_vocabulary(rows, options=options, source=source, features=kind, done=done)
     vocabulary.save(out)
     facts: dict[str, Any] = {
         "vocabulary": str(out), "fingerprint": vocabulary.fingerprint, "words": vocabulary.words,
@@ -370,21 +404,32 @@ def train(
     return 1 if skipped else 0
 
 
-def _descriptors(
-    paths: list[Path], features: FeatureOptions, images: ImageOptions, *, processes: int, skipped: list[str]
-) -> Iterator[Any]:
-    """Those of each picture; why one could not be read is added to ``skipped``."""
+def _descriptors(paths: list[Path], features: FeatureOptions, images: ImageOptions, *, processes: int) -> Iterator[Any]:
+    """Those of each picture, or why it could not be read."""
     from ..analyse import DescriberPlan, Job
     from ..engine import run
 
     jobs = (Job(str(path), path) for path in paths)
-    results = run(
+    return run(
         DescriberPlan(features, images),
         jobs,
         processes=min(processes, max(len(paths), 1)),
         on_crash=lambda job: f"{job.path}: the decoder crashed",
     )
-    for result in progress(results, total=len(paths), text="reading"):
+
+
+def _given_descriptors(file: FeatureFile) -> Iterator[Any]:
+    """The same, from a file."""
+    for name in file.names:
+        try:
+            yield file.read(name).descriptors
+        except FeatureFileError as error:
+            yield str(error)
+
+
+def _readable(results: Iterable[Any], skipped: list[str]) -> Iterator[Any]:
+    """Descriptors alone; the reasons are added to ``skipped``."""
+    for result in results:
         if isinstance(result, str):
             skipped.append(result)
         else:

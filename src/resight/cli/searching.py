@@ -10,8 +10,8 @@ import typer
 
 from ..errors import ImageError, UsageError
 from ..recipes import DEFAULT, RECIPES
-from .app import AsJson, Set, command
-from .arguments import chosen_recipe, parse_region, split_index
+from .app import AsJson, GivenFeatures, Set, command
+from .arguments import chosen_recipe, given_features, parse_region, split_index
 from .output import found, patience, printable, say_json, show_result, show_timings
 
 if TYPE_CHECKING:
@@ -25,7 +25,10 @@ DRAWN = 5  # results that --draw shows
 def search(
     queries: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[INDEX] QUERY...", help="Query pictures; first, optionally, the index."),
+        typer.Argument(
+            metavar="[INDEX] QUERY...",
+            help="Query pictures, or with --features their names there; first, optionally, the index.",
+        ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Results for each query.")] = 20,
     region: Annotated[
@@ -44,6 +47,7 @@ def search(
     probe: Annotated[
         int | None, typer.Option(min=0, help="Look into this many clusters alone; see `resight index --clusters`.")
     ] = None,
+    features: GivenFeatures = None,
     timings: Annotated[bool, typer.Option("--timings", help="Also say how long each stage took.")] = False,
     recipe: Annotated[str, typer.Option(help=f"How to search: {', '.join(RECIPES)}.")] = DEFAULT,
     settings: Set = None,
@@ -51,25 +55,31 @@ def search(
 ) -> int:
     """Find pictures that show the same thing as a query picture."""
     from ..index import Index
+    from ..interop import insist_on_kind
     from ..warm import warm
 
     place, pictures = split_index([str(q) for q in queries or []])
     groups = _groups(pictures, key, together)
     if draw and (len(groups) > 1 or len(groups[0]) > 1):
         raise UsageError("--draw shows one query picture and its results; search with one")
+    if draw and features and pictures:
+        raise UsageError("--draw needs the query's picture, not features alone; search with --key, or leave --draw out")
     box, chosen = parse_region(region), chosen_recipe(recipe, settings)
     if probe is not None:
         chosen = replace(chosen, clusters=replace(chosen.clusters, probe=probe))
     results: list[dict[str, Any]] = []
     complete = True
-    with Index.open(place) as target:
+    with Index.open(place) as target, given_features(features) as file:
+        if file:
+            insist_on_kind(target, file)
         with patience("compiling the search kernels for this machine, this once …"):
             warm()
         for group in groups:
             name = ", ".join(group) or str(key)
             try:
+                sources = [file.read(name) if file else Path(name) for name in group]
                 result = target.search(
-                    *map(Path, group), key=key, top=top, region=box, recipe=chosen, min_confidence=min_confidence
+                    *sources, key=key, top=top, region=box, recipe=chosen, min_confidence=min_confidence
                 )
             except (ImageError, UsageError) as error:
                 if len(groups) == 1:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import OptionError
-from ..options import FeatureOptions
+from ..errors import OptionError, UsageError
+from ..options import GIVEN, GIVEN_POINTS, FeatureOptions
 from ..types import Features, Picture, Region
 from . import hessian_affine, sift
 
@@ -18,12 +18,27 @@ DETECTORS: dict[str, Detector] = {
 
 
 def insist_on_known(options: FeatureOptions) -> None:
-    """Raise OptionError unless there is such a detector."""
-    if options.detector not in DETECTORS:
-        raise OptionError(f"unknown detector {options.detector!r}; known: {', '.join(sorted(DETECTORS))}")
+    """Raise OptionError unless there is such a detector, or features are given."""
+    known = (*sorted(DETECTORS), GIVEN, GIVEN_POINTS)
+    if options.detector not in known:
+        raise OptionError(f"unknown detector {options.detector!r}; known: {', '.join(known)}")
+
+
+def insist_on_given(options: FeatureOptions) -> None:
+    """Raise UsageError where features come from a detector of ours: others cannot be compared with them."""
+    if options.detector not in (GIVEN, GIVEN_POINTS):
+        raise UsageError(
+            f"features of your own cannot be compared with those that the detector {options.detector!r} found; "
+            "give the picture itself, or make an index with `resight index --features`"
+        )
 
 
 def extract(picture: Picture, *, options: FeatureOptions, region: Region | None = None) -> Features:
     """The strongest features of a picture, or of a region of it."""
     insist_on_known(options)
+    if options.detector not in DETECTORS:
+        raise UsageError(
+            "a picture's own features cannot be compared with given ones; give the features that the same program "
+            "found in it (--features FILE), or the key of an indexed picture (--key)"
+        )
     return DETECTORS[options.detector](picture, options, region)

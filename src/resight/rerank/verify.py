@@ -2,7 +2,8 @@
 
 Every match carries position, scale and angle in both pictures, so a single match proposes a similarity; with the shape
 of its ellipses, an affine map. All proposals are tried, in order, and the best ones refined: there is no random choice,
-and the same matches give the same answer.
+and the same matches give the same answer. Where features are positions alone it takes two matches: each is tried with
+the few that follow it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .._numba import kernel
 from ..options import VerifyOptions
 from ..types import Float32, Float64, Int64
 
+PARTNERS = 8  # matches that each is tried with, where features are positions alone
 REFINED = 5  # proposals that are refined
 ROUNDS = 4  # refinements of each
 LARGEST_STRETCH = 10.0  # a map that stretches one direction this much more than another is no view of a scene
@@ -61,16 +63,18 @@ class Pairs(NamedTuple):
 
 
 def verify(
-    query: Placed, found: Placed, *, bounds: Int64, sizes: Int64, options: VerifyOptions
+    query: Placed, found: Placed, *, bounds: Int64, sizes: Int64, options: VerifyOptions, oriented: bool = True
 ) -> list[Verified | None]:
     """For each picture the map that most of its matches agree with, or None if so many could agree by chance.
 
     The matches of picture p are the rows bounds[p] … bounds[p + 1]; sizes[p] are its width and height.
+    oriented: whether scales and angles mean anything; they do not where features are positions alone.
     """
     transforms, inliers = np.zeros((len(sizes), 2, 3)), np.zeros(len(query.xy), np.bool_)
     pairs, linear = _paired(query, found)
     limit = log(options.false_alarms)
-    _verify_each(bounds, sizes, pairs, linear, options.tolerance, options.min_inliers, limit, transforms, inliers)
+    tolerance, least = options.tolerance, options.min_inliers
+    _verify_each(bounds, sizes, pairs, linear, oriented, tolerance, least, limit, transforms, inliers)
     return [
         Verified(transforms[p], inliers[first:last]) if inliers[first:last].any() else None
         for p, (first, last) in enumerate(pairwise(bounds.tolist()))
@@ -120,21 +124,22 @@ def one_to_one(posting: Int64, distance: Int64) -> Int64:
 
 
 @kernel
-def _mark(transform: Float64, pairs: Pairs, tolerance: float, inliers: npt.NDArray[np.bool_]) -> int:
+def _mark(transform: Float64, pairs: Pairs, oriented: bool, tolerance: float, inliers: npt.NDArray[np.bool_]) -> int:
     """Which points are taken within tolerance of their partner, turned and resized as their features are; how many."""
     ax, ay, bx, by, cos, sin, octaves = pairs
     p, q, x = transform[0, 0], transform[0, 1], transform[0, 2]
     r, s, y = transform[1, 0], transform[1, 1], transform[1, 2]
     limit = tolerance * tolerance
     # The map turns by the angle of (p + s, r − q); two angles are near if the cosine of their difference is large.
-    near = NEAR_TURN * np.sqrt((p + s) ** 2 + (r - q) ** 2)
+    near = NEAR_TURN * np.sqrt((p + s) ** 2 + (r - q) ** 2) if oriented else -np.inf
     resized = 0.5 * np.log2(max(p * s - q * r, 1e-12))
+    octaves_near = OCTAVES if oriented else np.inf
     found = 0
     for i in range(len(ax)):
         dx, dy = p * ax[i] + q * ay[i] + x - bx[i], r * ax[i] + s * ay[i] + y - by[i]
         inliers[i] = (
             (dx * dx + dy * dy <= limit)
-            & (abs(octaves[i] - resized) <= OCTAVES)
+            & (abs(octaves[i] - resized) <= octaves_near)
             & ((p + s) * cos[i] + (r - q) * sin[i] >= near)
         )
         found += inliers[i]
@@ -178,30 +183,49 @@ def _fit(pairs: Pairs, chosen: npt.NDArray[np.bool_], transform: Float64) -> boo
 
 
 @kernel
-def _best_affine(pairs: Pairs, linear: Float64, tolerance: float) -> tuple[Float64, npt.NDArray[np.bool_]]:
-    m = len(pairs.ax)
-    support = np.zeros(m, np.int64)
-    proposals = np.zeros((m, 2, 3))
-    scratch = np.zeros(m, np.bool_)
-    for i in range(m):
+def _propose(pairs: Pairs, linear: Float64, i: int, j: int, transform: Float64) -> bool:
+    """The map of match i, or if j is another the similarity of both positions; False if that is no view of a scene."""
+    if i == j:
         p, q, r, s = linear[i, 0, 0], linear[i, 0, 1], linear[i, 1, 0], linear[i, 1, 1]
         if not _is_view(p, q, r, s):
-            continue
-        proposals[i, 0, 0], proposals[i, 0, 1] = p, q
-        proposals[i, 1, 0], proposals[i, 1, 1] = r, s
-        proposals[i, 0, 2] = pairs.bx[i] - p * pairs.ax[i] - q * pairs.ay[i]
-        proposals[i, 1, 2] = pairs.by[i] - r * pairs.ax[i] - s * pairs.ay[i]
+            return False
+    else:
+        ax, ay = pairs.ax[j] - pairs.ax[i], pairs.ay[j] - pairs.ay[i]
+        bx, by = pairs.bx[j] - pairs.bx[i], pairs.by[j] - pairs.by[i]
+        a, b = ax * ax + ay * ay, bx * bx + by * by
+        if max(a, b) >= LARGEST_STRETCH**2 * min(a, b):
+            return False
+        p, r = (ax * bx + ay * by) / a, (ax * by - ay * bx) / a
+        q, s = -r, p
+    transform[0, 0], transform[0, 1], transform[0, 2] = p, q, pairs.bx[i] - p * pairs.ax[i] - q * pairs.ay[i]
+    transform[1, 0], transform[1, 1], transform[1, 2] = r, s, pairs.by[i] - r * pairs.ax[i] - s * pairs.ay[i]
+    return True
+
+
+@kernel
+def _best_affine(
+    pairs: Pairs, linear: Float64, oriented: bool, tolerance: float
+) -> tuple[Float64, npt.NDArray[np.bool_]]:
+    m = len(pairs.ax)
+    each = 1 if oriented else min(PARTNERS, m - 1)
+    support = np.zeros(m * each, np.int64)
+    proposals = np.zeros((m * each, 2, 3))
+    scratch = np.zeros(m, np.bool_)
+    for n in range(m * each):
+        i = n // each
+        j = i if oriented else (i + 1 + n % each) % m
         # A proposal inherits the coarse frame of one feature: it may miss by more than a fitted map.
-        support[i] = _mark(proposals[i], pairs, 2 * tolerance, scratch)
+        if _propose(pairs, linear, i, j, proposals[n]):
+            support[n] = _mark(proposals[n], pairs, oriented, 2 * tolerance, scratch)
     best, best_inliers, best_count = np.zeros((2, 3)), np.zeros(m, np.bool_), 0
     order = np.argsort(-support, kind="mergesort")
     for i in order[:REFINED]:
         current = proposals[i].copy()
-        _mark(current, pairs, 2 * tolerance, scratch)
+        _mark(current, pairs, oriented, 2 * tolerance, scratch)
         for _ in range(ROUNDS):
             if not _fit(pairs, scratch, current):
                 break
-            found = _mark(current, pairs, tolerance, scratch)
+            found = _mark(current, pairs, oriented, tolerance, scratch)
             if found > best_count:
                 best_count = found
                 best[:], best_inliers[:] = current, scratch
@@ -214,6 +238,7 @@ def _verify_each(
     sizes: Int64,
     pairs: Pairs,
     linear: Float64,
+    oriented: bool,
     share: float,
     min_inliers: int,
     log_limit: float,
@@ -238,8 +263,8 @@ def _verify_each(
         )
         width, height = sizes[picture, 0], sizes[picture, 1]
         tolerance = share * max(width, height)
-        transform, agree = _best_affine(mine, linear[first:last], tolerance)
+        transform, agree = _best_affine(mine, linear[first:last], oriented, tolerance)
         agreeing = agree.sum()
-        chance = min(1.0, np.pi * tolerance**2 / (width * height)) * CHANCE_OF_TURN
+        chance = min(1.0, np.pi * tolerance**2 / (width * height)) * (CHANCE_OF_TURN if oriented else 1.0)
         if agreeing >= min_inliers and log_false_alarms(matches, agreeing, chance) <= log_limit:
             transforms[picture], inliers[first:last] = transform, agree

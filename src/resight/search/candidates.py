@@ -178,7 +178,8 @@ def _verify_part(
     theirs = Placed(*decode(segment.geometry(found[:, 2]), sizes.max(axis=1)[found[:, 0]]))
     bounds = np.searchsorted(found[:, 0], np.arange(len(candidates) + 1))
     places = np.concatenate([ours.xy, theirs.xy], axis=1)
-    checked = verify(ours, theirs, bounds=bounds, sizes=sizes, options=recipe.verify)
+    oriented = snapshot.manifest.oriented
+    checked = verify(ours, theirs, bounds=bounds, sizes=sizes, options=recipe.verify, oriented=oriented)
     for slot, (candidate, verified) in enumerate(zip(candidates, checked, strict=True)):
         candidate.checked = True
         if verified and verified.inliers.sum() > candidate.inliers:

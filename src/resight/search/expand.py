@@ -75,6 +75,9 @@ def _seen_in(snapshot: Snapshot, questions: Sequence[Question], candidate: Candi
     asked = questions[candidate.located.question].features
     theirs = stored_question(snapshot, snapshot.segments[candidate.part], candidate.row)
     seen = _seen_through(_inverse(candidate.located.verified.transform), theirs.features)
+    if not snapshot.manifest.oriented:  # positions have the same share of any picture, and no angle
+        share = np.float32(max(asked.width, asked.height) / max(theirs.features.width, theirs.features.height))
+        seen = replace(seen, scale=theirs.features.scale * share, angle=theirs.features.angle)
     near = box(asked.xy).grown(MARGIN).contains(seen.xy)
     placed = replace(seen, width=asked.width, height=asked.height)
     return replace(theirs, features=placed).only(near), candidate.located.question

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import IndexDamagedError, IndexMissingError
+from ..options import GIVEN_POINTS
 from .checked import damaged, unreadable
 from .disk import Disk
 
@@ -71,6 +72,11 @@ class Manifest:
     def keep(self) -> str:
         """What they are: ``IndexingOptions.keep``."""
         return str(self.settings.get("indexing", {}).get("keep", "nothing"))
+
+    @property
+    def oriented(self) -> bool:
+        """Whether features have scale and angle, or are positions alone."""
+        return bool(self.settings.get("features", {}).get("detector") != GIVEN_POINTS)
 
     @property
     def vocabularies(self) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from ..errors import VocabularyError
 from ..options import AssignOptions, IndexingOptions
@@ -38,9 +40,10 @@ class Assigner:
         options = options or IndexingOptions()
         values = self._values(descriptors)
         wanted = kept_bytes(self.vocabulary, options.keep)
-        _, words = self._nearest(values, options.words)
-        per_feature = words.shape[1] * words.shape[2]
-        found = self._words(values, np.repeat(np.arange(len(values)), per_feature), words.ravel())
+        with self._in_order():
+            _, words = self._nearest(values, options.words)
+            per_feature = words.shape[1] * words.shape[2]
+            found = self._words(values, np.repeat(np.arange(len(values)), per_feature), words.ravel())
         if not wanted:
             return found
         return replace(found, code=kept(self.vocabulary, descriptors[found.feature], found.word, keep=options.keep))
@@ -48,12 +51,17 @@ class Assigner:
     def assign_query(self, descriptors: Bytes | Float32, *, options: AssignOptions) -> Words:
         """The nearest ``neighbours`` words, where within ``ratio`` times the nearest one's distance."""
         values = self._values(descriptors)
-        if options.climb:
-            return self._climb(values, self._nearest(values, 1)[1][:, 0, 0], options.climb)
-        squared, words = self._nearest(values, options.neighbours)
-        distance = np.sqrt(np.maximum(squared, 0))
-        near = distance <= options.ratio * distance[:, :, :1]
-        return self._words(values, np.nonzero(near)[0], words[near])
+        with self._in_order():
+            if options.climb:
+                return self._climb(values, self._nearest(values, 1)[1][:, 0, 0], options.climb)
+            squared, words = self._nearest(values, options.neighbours)
+            distance = np.sqrt(np.maximum(squared, 0))
+            near = distance <= options.ratio * distance[:, :, :1]
+            return self._words(values, np.nonzero(near)[0], words[near])
+
+    def _in_order(self) -> AbstractContextManager[Any]:
+        """Sums of bytes are exact in any order; those of floats are the same if one thread adds them up."""
+        return nullcontext() if self.vocabulary.centroids.dtype == np.uint8 else threadpool_limits(1)
 
     def _climb(self, values: Float32, words: Int64, climb: int) -> Words:
         """The words that are related to each feature's, this many levels up the tree; nearest relatives first."""
@@ -72,12 +80,7 @@ class Assigner:
         return None if self.vocabulary.tree is None else Relatives(self.vocabulary.tree)
 
     def _values(self, descriptors: Bytes | Float32) -> Float32:
-        vocabulary = self.vocabulary
-        if descriptors.shape[1] != vocabulary.dimension or descriptors.dtype != vocabulary.kind:
-            raise VocabularyError(
-                f"descriptors are {descriptors.shape[1]} × {descriptors.dtype}, the vocabulary's words "
-                f"{vocabulary.dimension} × {vocabulary.kind}; train a vocabulary on these features"
-            )
+        self.vocabulary.insist_on(descriptors.shape[1], descriptors.dtype)
         return descriptors.astype(np.float32)
 
     def _nearest(self, values: Float32, neighbours: int) -> tuple[Float32, Int64]:

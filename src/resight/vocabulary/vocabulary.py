@@ -70,6 +70,14 @@ class Vocabulary:
         """Of descriptors."""
         return np.dtype(np.uint8 if self.projection.dtype == np.int8 else np.float32)
 
+    def insist_on(self, dimension: int, kind: np.dtype[Any]) -> None:
+        """Raise VocabularyError unless its words are words of such descriptors."""
+        if (dimension, kind) != (self.dimension, self.kind):
+            raise VocabularyError(
+                f"descriptors are {dimension} × {kind}, the vocabulary's words {self.dimension} × {self.kind}; "
+                "train a vocabulary on these features with `resight train`"
+            )
+
     @cached_property
     def fingerprint(self) -> str:
         """Equal content, equal fingerprint; the description does not count."""

@@ -1,0 +1,66 @@
+"""`resight pairs`: which pictures another program should match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import UsageError
+from ..recipes import DEFAULT, RECIPES
+from .app import AsJson, Set, command, default_index
+from .arguments import chosen_recipe
+from .output import counting, patience, printable, say_json
+
+
+@command
+def pairs(
+    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None,
+    top: Annotated[int, typer.Option(min=1, help="Best other pictures for each.")] = 20,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write them here instead of printing them.")] = None,
+    relative_to: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Name pictures by their path from here; default: their common folder."),
+    ] = None,
+    recipe: Annotated[str, typer.Option(help=f"How to search: {', '.join(RECIPES)}.")] = DEFAULT,
+    settings: Set = None,
+    as_json: AsJson = False,
+) -> int:
+    """List each picture with those most like it, as `name1 name2` lines that hloc and COLMAP read."""
+    from ..index import Index
+    from ..interop import best_pairs, names_for_pairs
+    from ..warm import warm
+
+    chosen = chosen_recipe(recipe, settings)
+    if out and not out.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {out.absolute().parent} to write {out.name} into; make it first")
+    with Index.open(place or default_index()) as target:
+        names = names_for_pairs(target, relative_to)
+        with patience("compiling the search kernels for this machine, this once …"):
+            warm()
+        with counting(len(names), text="searching") as done:
+            found = best_pairs(target, names, top=top, recipe=chosen, done=done)
+    if out:
+        count = _write(out, found)
+        if as_json:
+            say_json({"index": str(target.path), "pictures": len(names), "pairs": count, "file": str(out)})
+        else:
+            typer.echo(f"{count} pairs of {len(names)} pictures: {printable(str(out))}")
+    elif as_json:
+        say_json({"index": str(target.path), "pictures": len(names), "pairs": list(found)})
+    else:
+        for pair in found:
+            typer.echo(" ".join(pair))
+    return 0
+
+
+def _write(out: Path, pairs: Iterable[tuple[str, str]]) -> int:
+    """Write the file, or leave what was there: never half of it. How many lines it has."""
+    new, count = out.with_name(f"{out.name}.new"), 0
+    with new.open("w", encoding="utf-8", errors="surrogateescape") as file:  # names may be no text: see encode_text
+        for count, pair in enumerate(pairs, 1):  # noqa: B007
+            file.write(" ".join(pair) + "\n")
+    new.replace(out)
+    return count

@@ -1,0 +1,177 @@
+"""Indexes of features that other programs found."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from resight import Index
+from resight.errors import OptionError, UsageError, VocabularyError
+from resight.interop import add_all, open_features, points
+from resight.options import AssignOptions, FeatureOptions, VocabularyOptions
+from resight.vocabulary import Assigner, Vocabulary, train
+
+from ..test_cli import run, run_json
+from ..test_index import texture, write
+from .made import HEIGHT, VIEWS, WIDTH, views, without, write_database, write_hdf5
+
+SCENES = 8
+
+
+def file_of(path: Path, dimension: int, *left_out: str) -> Path:
+    pictures = {name: v for scene in range(SCENES) for name, v in views(scene, dimension=dimension).items()}
+    return write_hdf5(path, without(pictures, *left_out))
+
+
+@pytest.mark.parametrize("dimension", [32, 256])
+@pytest.mark.parametrize("left_out", [(), ("scales", "oris")])
+def test_other_dimensions_find_the_right_pictures(dimension: int, left_out: tuple[str, ...], tmp_path: Path) -> None:
+    """From file to search by the command line; views are turned by anything, and up to 1.6 times as large."""
+    file = file_of(tmp_path / "f.h5", dimension, *left_out)
+    run("train", "--features", file, "--words", 100, "--out", tmp_path / "v.npz")
+    words = ("--features", file, "--vocabulary", tmp_path / "v.npz", "--into", tmp_path / "i.resight")
+    assert run_json("index", *words)["added"] == SCENES * VIEWS
+    again = run_json("index", *words)
+    assert (again["added"], again["unchanged"]) == (0, SCENES * VIEWS)
+    by_key = ("search", tmp_path / "i.resight", "--key", "scene0/view0.jpg", "--top", VIEWS - 1)
+    assert [hit["key"][:6] for hit in run_json(*by_key)["results"][0]["hits"]] == ["scene0"] * (VIEWS - 1)
+    with Index.open(tmp_path / "i.resight") as index:
+        for scene, recipe in product(range(SCENES), ("hamming", "verified", "expanded")):
+            hits = index.search(key=f"scene{scene}/view0.jpg", recipe=recipe, top=VIEWS - 1).hits
+            assert {hit.key for hit in hits} == {f"scene{scene}/view{v}.jpg" for v in range(1, VIEWS)}
+            assert recipe == "hamming" or all((hit.inliers or 0) > 50 for hit in hits)
+
+
+def test_queries_stand_in_another_file(tmp_path: Path) -> None:
+    file = file_of(tmp_path / "f.h5", 16)
+    run("train", "--features", file, "--words", 100, "--out", tmp_path / "v.npz")
+    index = tmp_path / "i.resight"
+    run("index", "--features", file, "--vocabulary", tmp_path / "v.npz", "--into", index)
+    asked = write_hdf5(tmp_path / "q.h5", {"query": views(5, dimension=16)["scene5/view1.jpg"]})
+    (result,) = run_json("search", index, "query", "--features", asked, "--top", 1)["results"]
+    assert result["hits"][0]["key"] == "scene5/view1.jpg"
+    (part,) = run_json("search", index, "query", "--features", asked, "--region", "0,0,320,240")["results"]
+    assert 0 < part["query_features"] < result["query_features"]
+    assert "cannot read 'none' in" in run_json("search", index, "none", "--features", asked, code=2)["error"]
+    alone = write_hdf5(tmp_path / "p.h5", without({"query": views(5, dimension=16)["scene5/view1.jpg"]}, "oris"))
+    error = run_json("search", index, "query", "--features", alone, code=2)["error"]
+    assert "'given-points'" in error
+    assert "was made for 'given'" in error
+    error = run_json("search", index, "query", "--features", asked, "--draw", tmp_path / "d.png", code=2)["error"]
+    assert "--draw needs the query's picture" in error
+
+
+def test_colmaps_sift_goes_with_the_ready_vocabulary(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    keypoints = rng.uniform(1, 400, (50, 4)).astype(np.float32)
+    sift = rng.integers(0, 90, (2, 50, 128), dtype=np.uint8)
+    database = write_database(tmp_path / "d.db", {"a.jpg": (keypoints, sift[0]), "b.jpg": (keypoints, sift[1])})
+    index = tmp_path / "i.resight"
+    assert run_json("index", "--features", database, "--into", index, "--images", tmp_path / "im")["added"] == 2
+    (result,) = run_json("search", index, "b.jpg", "--features", database, "--top", 1)["results"]
+    assert result["hits"][0]["key"] == "b.jpg"
+    assert result["hits"][0]["path"] == str(tmp_path / "im" / "b.jpg")
+
+
+def test_pictures_and_given_features_do_not_mix(tmp_path: Path) -> None:
+    database = write_database(tmp_path / "d.db", {"a.jpg": (np.ones((3, 4), np.float32), np.ones((3, 128), np.uint8))})
+    picture = write(tmp_path / "p.png", texture(1))
+    given, own = tmp_path / "given.resight", tmp_path / "own.resight"
+    run("index", "--features", database, "--into", given)
+    run("index", picture, "--into", own, "--processes", 1)
+    for words in (("index", picture, "--into", given, "--processes", 1), ("search", given, picture)):
+        assert "--features FILE" in run_json(*words, code=2)["error"]
+    assert "was made with" in run_json("index", "--features", database, "--into", own, code=2)["error"]
+    assert "was made for 'sift'" in run_json("search", own, "a.jpg", "--features", database, code=2)["error"]
+    with Index.open(own) as index, open_features(database) as file:
+        for add in (lambda: index.add(file.read("a.jpg"), key="a"), lambda: index.update(file.read("a.jpg"), key="a")):
+            with pytest.raises(UsageError, match="cannot be compared with those that the detector 'sift' found"):
+                add()
+        with pytest.raises(UsageError, match="was made for 'sift'"):
+            next(add_all(index, file))
+    with Index.open(given) as index:
+        assert list(index.keys()) == ["a.jpg"]
+
+
+def test_a_vocabulary_of_other_features_is_refused_before_there_is_an_index(tmp_path: Path) -> None:
+    file = file_of(tmp_path / "f.h5", 16)
+    error = run_json("index", "--features", file, "--into", tmp_path / "i.resight", code=2)["error"]
+    assert "descriptors are 16 × float32, the vocabulary's words 128 × uint8; train a vocabulary" in error
+    assert not (tmp_path / "i.resight").exists()
+
+
+def test_a_picture_that_cannot_be_read_is_skipped_and_named(tmp_path: Path) -> None:
+    pictures = {name: v for scene in range(2) for name, v in views(scene, dimension=16).items()}
+    pictures["bad.jpg"] = {**pictures["scene1/view0.jpg"], "keypoints": np.full((120, 2), np.nan)}
+    file = write_hdf5(tmp_path / "f.h5", pictures)
+    out = tmp_path / "v.npz"
+    assert "bad.jpg" in run_json("train", "--features", file, "--words", 50, "--out", out, code=1)["skipped"][0]
+    words = ("--features", file, "--vocabulary", out, "--into", tmp_path / "i.resight")
+    summary = run_json("index", *words, code=1)
+    assert (summary["added"], [s["key"] for s in summary["skipped"]]) == (6, ["bad.jpg"])
+
+
+def test_a_changed_picture_keeps_its_metadata(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    xy, values = rng.uniform(0, 400, (2, 60, 2)).astype(np.float32), rng.random((60, 8)).astype(np.float32)
+    vocabulary = train(values, options=VocabularyOptions(words=8, iterations=3), source="made")
+    kind = FeatureOptions(detector="given-points")
+    with Index.create(tmp_path / "i.resight", features=kind, vocabulary=vocabulary) as index:
+        index.add(points(xy[0], values, (WIDTH, HEIGHT)), key="a", metadata={"year": 2024})
+        assert index.update(points(xy[0], values, (WIDTH, HEIGHT)), key="a").unchanged
+        assert index.update(points(xy[1], values, (WIDTH, HEIGHT)), key="a").replaces
+        index.commit()
+        row = index.get("a")
+        assert row is not None
+        assert row.metadata == {"year": 2024}
+        assert index.search(points(xy[1], values, (WIDTH, HEIGHT))).hits[0].inliers == 60
+        with pytest.raises(UsageError, match="needs a key"):
+            index.add(points(xy[0], values, (WIDTH, HEIGHT)))
+
+
+def test_words_of_floats_do_not_depend_on_threads() -> None:
+    """Each feature is a word, and that word's medians are its projection: a last bit more, and a bit is set."""
+    rng = np.random.default_rng(2)
+    values = rng.standard_normal((500, 256)).astype(np.float32)
+    projection = np.linalg.qr(rng.standard_normal((256, 256)))[0][:64].astype(np.float32)
+    with threadpool_limits(1):
+        medians = values @ projection.T
+    assigner = Assigner(Vocabulary(values, projection, medians, {}))
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            found = assigner.assign(values)
+            asked = assigner.assign_query(values, options=AssignOptions(neighbours=1))
+        for words in (found, asked):
+            assert np.array_equal(words.word, np.arange(500))
+            assert not words.signature.any()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["index", "pictures", "--features", "f.h5"], "--features stands for pictures"),
+        (["index", "--features", "f.h5", "--set", "features.contrast=0.1"], "--features stands for pictures"),
+        (["index", "pictures", "--images", "pictures"], "--images says where the pictures are that --features names"),
+        (["train", "--out", "v.npz"], "give pictures to learn from, or --features"),
+        (["train", "pictures", "--features", "f.h5", "--out", "v.npz"], "one of the two"),
+        (["train", "--features", "f.h5", "--held-out", "pictures", "--out", "v.npz"], "without --held-out"),
+    ],
+)
+def test_what_does_not_go_together(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pictures").mkdir()
+    into = ["--into", "i.resight"] if words[0] == "index" else []
+    assert message in run_json(*words, *into, code=2)["error"]
+
+
+def test_an_unknown_detector_is_still_unknown(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="unknown detector 'surf'; known: sift, given, given-points"):
+        Index.create(tmp_path / "i.resight", features=FeatureOptions(detector="surf"))
+    with pytest.raises(VocabularyError, match="descriptors are 3 × float32"):
+        Vocabulary.ready().insist_on(3, np.dtype(np.float32))
