@@ -12,7 +12,7 @@ import pytest
 
 from resight.analyse import make_entry
 from resight.evaluation.cache import _write, read
-from resight.features.sift import root_sift
+from resight.features.root_sift import root_sift
 from resight.options import ExpandOptions, IndexingOptions, VerifyOptions
 from resight.recipes import RECIPES, Recipe
 from resight.search import question, search, stored_question
