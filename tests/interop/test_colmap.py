@@ -52,12 +52,12 @@ def test_four_columns_have_scale_and_angle(tmp_path: Path) -> None:
     assert found.shape is None
 
 
-def test_six_columns_of_circles_have_no_shape(tmp_path: Path) -> None:
+def test_six_columns_of_circles(tmp_path: Path) -> None:
     frames = SCALE[:, None, None] * turned(ANGLE)
     found = read(tmp_path, np.column_stack([POINTS, frames.reshape(-1, 4)]))
     assert np.allclose(found.scale, SCALE)
     assert np.allclose(found.angle, ANGLE % (2 * np.pi), atol=1e-5)
-    assert found.shape is None
+    assert found.shape == pytest.approx(np.tile(np.eye(2), (len(SCALE), 1, 1)), abs=1e-5)
 
 
 def test_six_columns_of_ellipses_are_taken_apart(tmp_path: Path) -> None:
@@ -156,7 +156,9 @@ def test_a_database_that_pycolmap_wrote(tmp_path: Path) -> None:
     assert np.allclose(four.angle, (values[:, 3] + 1) % (2 * np.pi))
     assert np.allclose(six.scale, 3)
     assert np.allclose(six.angle, np.pi / 2)
-    assert six.shape is None
+    assert six.shape is not None
+    assert four.shape is not None
+    assert np.allclose([*six.shape, *four.shape], np.eye(2))
     assert (six.width, six.height) == (640, 480)
     assert (six.descriptors == 7).all()
 

@@ -171,7 +171,7 @@ def test_what_does_not_go_together(
 
 
 def test_an_unknown_detector_is_still_unknown(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="unknown detector 'surf'; known: sift, given, given-points"):
+    with pytest.raises(OptionError, match="unknown detector 'surf'; known: hessian-affine, sift, given, given-points"):
         Index.create(tmp_path / "i.resight", features=FeatureOptions(detector="surf"))
     with pytest.raises(VocabularyError, match="descriptors are 3 × float32"):
         Vocabulary.ready().insist_on(3, np.dtype(np.float32))

@@ -94,14 +94,18 @@ def _matrix(where: str, what: str, kind: np.dtype[Any], rows: int, columns: int,
     return np.frombuffer(data, kind).reshape(rows, columns)
 
 
-def _frames(keypoints: Float32, where: str) -> tuple[Float32, Float32, Float32 | None]:
-    """Scale, angle and shape, which four columns have none of.
+def _frames(keypoints: Float32, where: str) -> tuple[Float32, Float32, Float32]:
+    """Scale, angle and shape: of circles, too, since an index has the shapes of all pictures or of none.
 
     Four columns end in scale and orientation, six in a matrix A that takes the unit circle to the region. Its polar
     decomposition A = scale · shape · R(angle) has a symmetric shape of determinant 1.
     """
     if keypoints.shape[1] == 4:
-        scale, angle, shape = keypoints[:, 2], keypoints[:, 3], None
+        scale, angle, shape = (
+            keypoints[:, 2],
+            keypoints[:, 3],
+            np.tile(np.eye(2, dtype=np.float32), (len(keypoints), 1, 1)),
+        )
     elif keypoints.shape[1] == 6:
         a = keypoints[:, 2:].reshape(-1, 2, 2)
         # Of A = P · R(φ) with P symmetric: a21 − a12 = tr(P) · sin φ and a11 + a22 = tr(P) · cos φ.
@@ -110,7 +114,6 @@ def _frames(keypoints: Float32, where: str) -> tuple[Float32, Float32, Float32 |
         c, s = np.cos(angle), np.sin(angle)
         back = np.stack([c, s, -s, c], axis=1).reshape(-1, 2, 2)
         shape = (a @ back) / np.maximum(scale, np.finfo(np.float32).tiny)[:, None, None]
-        # COLMAP writes six columns also where all regions are circles; an index has shapes of all pictures or of none.
         shape = (shape + shape.transpose(0, 2, 1)) / 2
     else:
         raise FeatureFileError(f"{where} has {keypoints.shape[1]} columns of keypoints, not 2, 4 or 6")

@@ -229,6 +229,8 @@ def _best_affine(
             if found > best_count:
                 best_count = found
                 best[:], best_inliers[:] = current, scratch
+    # The map that found them may have been fitted to a match that they have left out since.
+    _fit(pairs, best_inliers, best)
     return best, best_inliers
 
 
