@@ -49,7 +49,8 @@ def test_four_columns_have_scale_and_angle(tmp_path: Path) -> None:
     assert np.allclose(found.xy, POINTS - 0.5)
     assert np.array_equal(found.scale, SCALE)
     assert np.allclose(found.angle, ANGLE % (2 * np.pi))
-    assert found.shape is None
+    assert found.shape is not None
+    assert (found.shape == np.eye(2)).all()
 
 
 def test_six_columns_of_circles(tmp_path: Path) -> None:

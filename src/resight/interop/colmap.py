@@ -101,11 +101,8 @@ def _frames(keypoints: Float32, where: str) -> tuple[Float32, Float32, Float32]:
     decomposition A = scale · shape · R(angle) has a symmetric shape of determinant 1.
     """
     if keypoints.shape[1] == 4:
-        scale, angle, shape = (
-            keypoints[:, 2],
-            keypoints[:, 3],
-            np.tile(np.eye(2, dtype=np.float32), (len(keypoints), 1, 1)),
-        )
+        scale, angle = keypoints[:, 2:].T
+        shape = np.tile(np.eye(2, dtype=np.float32), (len(keypoints), 1, 1))
     elif keypoints.shape[1] == 6:
         a = keypoints[:, 2:].reshape(-1, 2, 2)
         # Of A = P · R(φ) with P symmetric: a21 − a12 = tr(P) · sin φ and a11 + a22 = tr(P) · cos φ.
