@@ -301,7 +301,7 @@ def plot(results: dict[str, dict[str, list[dict[str, float]]]], file: Path) -> N
         axes[1, column].set_xlabel("picture 1 against")
     axes[0, 0].set_ylabel("repeatability, %")
     axes[1, 0].set_ylabel("matching score, %")
-    axes[0, -1].legend(fontsize=8)
+    axes[0, 1].legend(fontsize=8, loc="lower left")
     figure.savefig(file, metadata={"Date": None})
 
 
