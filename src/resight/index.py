@@ -17,6 +17,7 @@ import numpy.typing as npt
 from . import images
 from .analyse import AnalyserPlan, Job, Outcome, content_hash, features_of, make_entry
 from .context import METHODS, Reference, context_name, name_of
+from .duplicates import SURE, Group, duplicates
 from .engine import run
 from .errors import StoreError, UsageError, VocabularyError
 from .features import extract, insist_on_known
@@ -399,6 +400,19 @@ class Index:
         found = search(self._snapshot, questions, top=top, recipe=chosen, without=key, watch=watch)
         sure = tuple(hit for hit in found.hits if (hit.confidence or 0) >= min_confidence)
         return replace(found, hits=sure)
+
+    def duplicates(
+        self,
+        *,
+        kind: str = "copy",
+        min_confidence: float = SURE,
+        done: Callable[[int], None] = lambda count: None,
+    ) -> list[Group]:
+        """Groups of pictures that are copies of one another, or (``scene``) show the same thing; the largest first.
+
+        Every picture is searched for; ``done`` hears of each.
+        """
+        return duplicates(self._snapshot, kind=kind, min_confidence=min_confidence, done=done)
 
     def path_of(self, key: str) -> str | None:
         """The file that the picture with this key was read from, if it came from one."""

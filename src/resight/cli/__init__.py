@@ -8,11 +8,11 @@ from __future__ import annotations
 import io
 import sys
 
-from . import evaluating, experimenting, indexes, learning, searching
+from . import duplicating, evaluating, experimenting, indexes, learning, searching
 from .app import app
 from .output import printable
 
-__all__ = ["app", "evaluating", "experimenting", "indexes", "learning", "main", "printable", "searching"]
+__all__ = ["app", "duplicating", "evaluating", "experimenting", "indexes", "learning", "main", "printable", "searching"]
 
 
 def main() -> None:
