@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from resight.cli import app
-from resight.duplicates import confirmed_pairs, duplicates, overlap
+from resight.duplicates import SURE, confirmed_pairs, duplicates, overlap
 from resight.errors import UsageError
 from resight.index import Index
 from resight.store import open_snapshot
@@ -37,9 +37,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def keys(place: Path, kind: str, **options: float) -> list[list[str]]:
+def keys(place: Path, kind: str, min_confidence: float = SURE) -> list[list[str]]:
     with open_snapshot(place) as snapshot:
-        return [[p.key for p in group.pictures] for group in duplicates(snapshot, kind=kind, **options)]
+        return [
+            [p.key for p in group.pictures] for group in duplicates(snapshot, kind=kind, min_confidence=min_confidence)
+        ]
 
 
 def test_copies_and_scenes(folder: Path) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from .connected import Connected
 from .errors import UsageError
 from .recipes import RECIPES
-from .search import search, stored_question
+from .search import missing, search, stored_question
 from .store import Row, Snapshot
 
 KINDS = ("copy", "scene")
@@ -65,7 +65,7 @@ def confirmed_pairs(
     for key in keys:
         located = snapshot.locate(key)
         if located is None:
-            raise UsageError(f"no picture with the key {key!r} is indexed; a key is the path under which one was")
+            raise missing(key)
         mine = located[1]
         result = search(snapshot, [stored_question(snapshot, *located)], top=LOOKED_AT, recipe=recipe, without=key)
         for hit in result.hits:

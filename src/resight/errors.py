@@ -16,12 +16,24 @@ class UsageError(ResightError):
     exit_code = 2
 
 
+class KeyMissingError(UsageError):
+    """No picture with the given key is indexed."""
+
+
 class OptionError(UsageError):
     """An option is unknown, of the wrong type, or out of range."""
 
 
 class ImageError(ResightError):
     """A picture could not be read: missing, empty, truncated, too large, or of an unsupported format."""
+
+
+class ImageKindError(ImageError):
+    """The file is of a kind that resight does not read."""
+
+
+class ImageSizeError(ImageError):
+    """A picture has more pixels or bytes than it may."""
 
 
 class VocabularyError(UsageError):

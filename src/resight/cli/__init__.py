@@ -8,11 +8,22 @@ from __future__ import annotations
 import io
 import sys
 
-from . import duplicating, evaluating, experimenting, indexes, learning, searching
+from . import duplicating, evaluating, experimenting, indexes, learning, searching, serving
 from .app import app
 from .output import printable
 
-__all__ = ["app", "duplicating", "evaluating", "experimenting", "indexes", "learning", "main", "printable", "searching"]
+__all__ = [
+    "app",
+    "duplicating",
+    "evaluating",
+    "experimenting",
+    "indexes",
+    "learning",
+    "main",
+    "printable",
+    "searching",
+    "serving",
+]
 
 
 def main() -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ImageError, UsageError
+from ..options import parse_region
 from ..recipes import DEFAULT, RECIPES
 from .app import AsJson, Set, command
-from .arguments import chosen_recipe, parse_region, split_index
+from .arguments import chosen_recipe, split_index
 from .output import found, patience, printable, say_json, show_result, show_timings
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def search(
     groups = _groups(pictures, key, together)
     if draw and (len(groups) > 1 or len(groups[0]) > 1):
         raise UsageError("--draw shows one query picture and its results; search with one")
-    box, chosen = parse_region(region), chosen_recipe(recipe, settings)
+    box = None if region is None else parse_region(region)
+    chosen = chosen_recipe(recipe, settings)
     if probe is not None:
         chosen = replace(chosen, clusters=replace(chosen.clusters, probe=probe))
     results: list[dict[str, Any]] = []
