@@ -15,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import AfterValidator
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 
 from .. import __version__
@@ -132,6 +133,14 @@ Other = Annotated[str, Depends(_other)]
 KeyInPath = Annotated[str, Depends(_key_in_path)]
 Picture = Annotated[bytes, Depends(_body)]
 
+
+class _AnyText(PathConvertor):
+    """Keys may hold line feeds, which Starlette's own ``path`` takes for an end."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("key", _AnyText())
 router = APIRouter(prefix="/v1", responses=REFUSED)
 
 
@@ -227,13 +236,13 @@ async def add_picture(
     return facts
 
 
-@router.get("/images/{key:path}")
+@router.get("/images/{key:key}")
 def show_facts(shared: Shared, key: KeyInPath) -> shapes.Facts:
     """What is stored about a picture."""
     return shapes.Facts.of(shared.collection.row(key))
 
 
-@router.delete("/images/{key:path}", status_code=204, response_class=Response)
+@router.delete("/images/{key:key}", status_code=204, response_class=Response)
 async def remove_picture(shared: Shared, key: KeyInPath) -> None:
     """Remove a picture from the collection; a file that was not uploaded stays where it is."""
     await shared.writes.run(shared.collection.remove, key)
@@ -270,7 +279,7 @@ def show_duplicates(
     shared: Shared, kind: GroupKind = "copy", min_confidence: GroupSure = 0.95, limit: Limit = 50, after: After = None
 ) -> shapes.Duplicates:
     """Groups of pictures that belong together, if they were looked for, the largest first."""
-    first = int(_from_cursor(after)) if after else 0
+    first = 0 if after is None else _number(after)
     return _duplicates(shared.collection.index, shared.groups.job(kind, min_confidence), range(first, first + limit))
 
 
@@ -366,7 +375,18 @@ def _from_cursor(text: str) -> str:
     try:
         return base64.b64decode(text, altchars=b"-_", validate=True).decode("utf-8", "surrogateescape")
     except (binascii.Error, ValueError):
-        raise UsageError("`after` must be what `next` of another page was") from None
+        raise _lost() from None
+
+
+def _number(cursor: str) -> int:
+    text = _from_cursor(cursor)
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise _lost()
+    return int(text)
+
+
+def _lost() -> UsageError:
+    return UsageError("`after` must be what `next` of another page was")
 
 
 def make_app(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from ..errors import (
     ImageError,
@@ -91,10 +91,8 @@ class Problem(Exception):  # noqa: N818  # as RFC 9457 calls it
         return Json(values, self.status, headers=self.headers, media_type="application/problem+json")
 
 
-class Json(Response):
+class Json(JSONResponse):
     """JSON in ASCII alone: keys that are names of files may hold bytes that are no text, as lone surrogates."""
-
-    media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
