@@ -284,7 +284,7 @@ def test_threads_search_while_others_commit(tmp_path: Path) -> None:
             index.add(texture(seed), key=f"t{seed}")
     with Index.open(place) as index, Index.open(place) as writer, ThreadPoolExecutor(3) as pool:
         asked = []
-        for number in range(4):
+        for number in range(3):
             asked += [(f"t{seed}", pool.submit(index.search, texture(seed), key=f"t{3 - seed}")) for seed in range(4)]
             writer.add(texture(10 + number), key=f"late{number}")
             writer.remove(f"late{number - 2}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -91,6 +91,8 @@ class Index:
         self._snapshot = open_snapshot(self.path)
         self._writer: Writer | None = None
         self._closed = False
+        self._made: Assigner | None = None
+        self._making = threading.Lock()
         self.images = ImageOptions()
         self.store = StoreOptions()
 
@@ -479,9 +481,11 @@ class Index:
         row = self._snapshot.find(key)
         return row.path if row else None
 
-    @cached_property
+    @property
     def _assigner(self) -> Assigner:
-        return Assigner(self.vocabulary)
+        with self._making:  # threads that search at once must not make one each
+            self._made = self._made or Assigner(self.vocabulary)
+        return self._made
 
     def _features(self, source: Source, *, name: str, region: Region | None = None) -> tuple[Features, bytes]:
         if isinstance(source, np.ndarray):

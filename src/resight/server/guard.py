@@ -27,6 +27,7 @@ from .problems import Problem
 COOKIE = "resight-session"
 WITHOUT_TOKEN = ("/v1/health", "/v1/session")  # and whatever is not under /v1: the page itself
 HELD = 8  # bodies of the largest size that all requests together may hold in memory
+LONGEST = 32_768  # bytes of path and query: two keys that are paths, with every byte escaped, fit
 CLIENTS = 10_000  # that are remembered
 LINGER = 2.0  # seconds for which the rest of a refused body is read, so that the client gets to see the answer
 HEADERS = {
@@ -158,6 +159,8 @@ class Guard:
 
     def _admit(self, scope: Scope, headers: Headers) -> None:
         self._names.insist(headers)
+        if len(scope["raw_path"]) + len(scope["query_string"]) > LONGEST:
+            raise Problem("url-too-long", f"path and parameters may have {LONGEST} bytes together; shorten them")
         protected = scope["path"].startswith("/v1/")
         if protected:
             _insist_on_own_page(headers)

@@ -39,6 +39,7 @@ KINDS = {
     "body-too-slow": Kind(408, "The body came too slowly"),
     "already-running": Kind(409, "It is being done"),
     "picture-too-large": Kind(413, "The picture is too large"),
+    "url-too-long": Kind(414, "The address is too long"),
     "picture-kind": Kind(415, "The file is of another kind"),
     "wrong-host": Kind(421, "The server has another name"),
     "picture-unreadable": Kind(422, "The picture cannot be read"),

@@ -168,11 +168,11 @@ class Snapshot:
 
     def by_key(self, after: str | None) -> Iterator[Row]:
         """The living pictures whose keys follow this one (None: all), in the order of their keys."""
-        living = (
-            (row for row in segment.table.by_key(after) if alive[row.ordinal])
-            for segment, alive in ((segment, segment.alive) for segment in self.segments)
-        )
-        return merge(*living, key=lambda row: encode_text(row.key))
+
+        def living(segment: Segment) -> Iterator[Row]:
+            return (row for row in segment.table.by_key(after) if segment.alive[row.ordinal])
+
+        return merge(*map(living, self.segments), key=lambda row: encode_text(row.key))
 
     def rows(self) -> Iterator[Row]:
         """All living pictures, segment by segment."""
