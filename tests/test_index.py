@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import cv2
@@ -10,7 +12,16 @@ import numpy.typing as npt
 import pytest
 
 from resight import Index
-from resight.errors import ImageError, IndexExistsError, IndexMissingError, StoreError, UsageError, VocabularyError
+from resight.errors import (
+    ImageError,
+    IndexExistsError,
+    IndexLockedError,
+    IndexMissingError,
+    KeyMissingError,
+    StoreError,
+    UsageError,
+    VocabularyError,
+)
 from resight.options import FeatureOptions, IndexingOptions, StoreOptions, VocabularyOptions
 from resight.store import check
 from resight.vocabulary import train
@@ -263,3 +274,97 @@ def test_several_words_for_each_feature(tmp_path: Path) -> None:
         assert three.search(key="2", recipe="bow-l1-ma").hits[0].score < 1
     with pytest.raises(UsageError, match=r"IndexingOptions\(words=3, .*, not IndexingOptions\(words=2, "):
         Index.open(thrice, indexing=IndexingOptions(words=2))
+
+
+def test_threads_search_while_others_commit(tmp_path: Path) -> None:
+    """A search keeps the snapshot that it began with; the next one sees the commit."""
+    place = tmp_path / "i.resight"
+    with Index.create(place) as index:
+        for seed in range(4):
+            index.add(texture(seed), key=f"t{seed}")
+    with Index.open(place) as index, Index.open(place) as writer, ThreadPoolExecutor(3) as pool:
+        asked = []
+        for number in range(3):
+            asked += [(f"t{seed}", pool.submit(index.search, texture(seed), key=f"t{3 - seed}")) for seed in range(4)]
+            writer.add(texture(10 + number), key=f"late{number}")
+            writer.remove(f"late{number - 2}")
+            writer.commit()
+            index.refresh()
+            assert index.search(texture(10 + number)).hits[0].key == f"late{number}"
+        for key, found in asked:
+            assert found.result().hits[0].key == key
+
+
+def test_compare(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        for seed in range(3):
+            index.add(texture(seed), key=f"t{seed}")
+        index.add(texture(0)[20:200, 30:220], key="part")
+        index.commit()
+        # As a search says it, where the picture is found.
+        (found,) = (h for h in index.search(texture(0), recipe="verified").hits if h.key == "part")
+        (same,) = index.compare(texture(0), other="part").hits
+        assert same == found
+        assert same.matches is not None
+        assert len(same.matches) == same.inliers
+        (stored,) = index.compare(key="part", other="t0").hits
+        assert stored.transform is not None
+        assert np.allclose(stored.transform, [[1, 0, 30], [0, 1, 20]], atol=0.5)
+        (none,) = index.compare(key="t1", other="t0").hits
+        assert (none.inliers, none.transform, none.matches) == (None, None, None)
+        (part,) = index.compare(texture(0), other="part", region=(0, 0, 120, 240)).hits
+        assert part.query_region is not None
+        assert part.query_region.x + part.query_region.width <= 120
+        with pytest.raises(KeyMissingError, match="'elsewhere'"):
+            index.compare(key="t0", other="elsewhere")
+        with pytest.raises(UsageError, match="two pictures"):
+            index.compare(texture(0), key="t1", other="t0")
+
+
+def test_pages_go_by_key_over_all_segments(tmp_path: Path) -> None:
+    names = ["", "B", "a", "b", "ä", "z\udcff", "z\udcffa", "\U0001f600"]
+    with Index.create(tmp_path / "i.resight") as index:
+        index.store = StoreOptions(merge_factor=100)
+        for number, key in enumerate([*names[::-1], "gone"]):
+            index.add(texture(number, 64), key=key)
+            if number % 3 == 2:
+                index.commit()
+        index.remove("gone")
+        index.commit()
+        assert index.info().segments > 1
+        assert sorted(names, key=os.fsencode) == [row.key for row in index.page(limit=100)]
+        assert [row.key for row in index.page(after="b", limit=2)] == ["z\udcff", "z\udcffa"]
+        assert index.page(after="\U0001f600", limit=1) == []
+
+
+def test_a_picture_is_known_by_its_content(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.png", texture(1))
+    with Index.create(tmp_path / "i.resight") as index:
+        index.add(file.read_bytes(), key="a", path=file)
+        index.add(texture(1), key="pixels")
+        index.commit()
+        known = index.with_content(file.read_bytes())
+        assert known is not None
+        assert (known.key, known.path) == ("a", str(file))
+        index.remove("a")
+        index.commit()
+        assert index.with_content(file.read_bytes()) is None
+
+
+def test_released_others_can_write(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index, Index.open(tmp_path / "i.resight") as other:
+        index.add(texture(0), key="dropped")
+        with pytest.raises(IndexLockedError):
+            other.add(texture(1), key="b")
+        index.release()
+        other.add(texture(1), key="b")
+        other.commit()
+        other.release()
+        index.add(texture(2), key="c")
+        index.commit()
+        assert sorted(index.keys()) == ["b", "c"]
+
+
+def test_metadata_that_is_no_json_is_refused(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index, pytest.raises(UsageError, match="cannot be stored as JSON"):
+        index.add(texture(0), key="a", metadata={"x": float("nan")})

@@ -39,6 +39,7 @@ ORDER = [
         "analyse",
         "engine",
         "draw",
+        "duplicates",
         "teach",
         "index",
     ),

@@ -16,6 +16,10 @@ class UsageError(ResightError):
     exit_code = 2
 
 
+class KeyMissingError(UsageError):
+    """No picture with the given key is indexed."""
+
+
 class OptionError(UsageError):
     """An option is unknown, of the wrong type, or out of range."""
 
@@ -26,6 +30,14 @@ class ImageError(ResightError):
 
 class FeatureFileError(UsageError):
     """A file of given features, or one picture's features in it, could not be read."""
+
+
+class ImageKindError(ImageError):
+    """The file is of a kind that resight does not read."""
+
+
+class ImageSizeError(ImageError):
+    """A picture has more pixels or bytes than it may."""
 
 
 class VocabularyError(UsageError):

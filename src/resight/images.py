@@ -26,7 +26,7 @@ from PIL.PngImagePlugin import PngImageFile
 from PIL.TiffImagePlugin import TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
-from .errors import ImageError, UsageError
+from .errors import ImageError, ImageKindError, ImageSizeError, UsageError
 from .options import ImageOptions
 from .types import Bytes, Picture
 
@@ -56,7 +56,7 @@ def read_bytes(path: Path, *, options: ImageOptions = _DEFAULTS) -> bytes:
         if not stat.S_ISREG(facts.st_mode):
             raise ImageError(f"{str(path)!r} is a pipe or device, not a picture; give the path of a regular file")
         if facts.st_size > options.max_bytes:
-            raise ImageError(
+            raise ImageSizeError(
                 f"{str(path)!r} has {facts.st_size} bytes, more than the limit of {options.max_bytes}; "
                 "raise images.max_bytes to allow it"
             )
@@ -171,7 +171,7 @@ def _reader(data: bytes, name: str) -> Callable[[BytesIO], ImageFile.ImageFile]:
         try:
             from pillow_heif import HeifImageFile
         except ImportError:
-            raise ImageError(f"{name!r} is a HEIC picture; to read those: pip install resight[heif]") from None
+            raise ImageKindError(f"{name!r} is a HEIC picture; to read those: pip install resight[heif]") from None
         heif: type[ImageFile.ImageFile] = HeifImageFile  # typed, or Any where it is not installed
         return heif
     if not data:
@@ -179,7 +179,7 @@ def _reader(data: bytes, name: str) -> Callable[[BytesIO], ImageFile.ImageFile]:
     start = data[:1024].lstrip().lower()
     known = {b"gif8": "GIF", b"%pdf": "PDF", b"%!ps": "PostScript", b"\xc5\xd0\xd3\xc6": "EPS", b"<!do": "web page"}
     kind = "an SVG" if b"<svg" in start else f"a {known[start[:4]]}" if start[:4] in known else "an unknown kind of"
-    raise ImageError(f"{name!r} holds {kind} file; convert it to JPEG, PNG, WebP, TIFF, BMP or HEIC")
+    raise ImageKindError(f"{name!r} holds {kind} file; convert it to JPEG, PNG, WebP, TIFF, BMP or HEIC")
 
 
 def _decode(data: bytes, mode: str, name: str, max_side: int, options: ImageOptions) -> tuple[Bytes, tuple[int, int]]:
@@ -190,7 +190,7 @@ def _decode(data: bytes, mode: str, name: str, max_side: int, options: ImageOpti
             image: Image.Image = reader(BytesIO(data))
             full, box = image.size, None  # (width, height); the part to keep
             if full[0] * full[1] > options.max_pixels:
-                raise ImageError(
+                raise ImageSizeError(
                     f"{name!r} has {full[0]} × {full[1]} pixels, more than max_pixels = {options.max_pixels}; "
                     "reduce the picture or raise the option"
                 )
@@ -210,7 +210,7 @@ def _decode(data: bytes, mode: str, name: str, max_side: int, options: ImageOpti
     except ImageError:
         raise
     except Image.DecompressionBombError as error:  # WebP alone compares with Pillow's own limit before we can
-        raise ImageError(f"{name!r} has too many pixels ({error}); reduce the picture") from error
+        raise ImageSizeError(f"{name!r} has too many pixels ({error}); reduce the picture") from error
     except Exception as error:  # a damaged file makes Pillow raise nearly everything
         raise ImageError(
             f"cannot decode {name!r} ({type(error).__name__}: {error}); "

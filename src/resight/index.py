@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from . import images
 from .analyse import AnalyserPlan, Job, Outcome, content_hash, content_of, features_of, make_entry
 from .context import METHODS, Reference, context_name, name_of
+from .duplicates import SURE, Group, duplicates
 from .engine import run
 from .errors import StoreError, UsageError, VocabularyError
 from .features import extract, insist_on_given, insist_on_known
@@ -33,8 +35,8 @@ from .options import (
 )
 from .recipes import DEFAULT, RECIPES, Recipe
 from .recipes import recipe as named_recipe
-from .search import Question, question, search, stored_question
-from .store import Entry, Row, Writer, create, index_size, open_snapshot
+from .search import Question, compare, insist_on_searchable, missing, question, search, stored_question
+from .store import Entry, Row, Snapshot, Writer, create, index_size, open_snapshot, read_manifest
 from .store.snapshot import VOCABULARY
 from .teach import Agreed, Groups, Lesson, learn_similarity, verified_groups
 from .timing import Stopwatch
@@ -90,6 +92,8 @@ class Index:
         self._snapshot = open_snapshot(self.path)
         self._writer: Writer | None = None
         self._closed = False
+        self._made: Assigner | None = None
+        self._making = threading.Lock()
         self.images = ImageOptions()
         self.store = StoreOptions()
 
@@ -171,8 +175,18 @@ class Index:
 
     def get(self, key: str) -> Row | None:
         """What is stored about a picture."""
-        row = self._snapshot.find(key)
-        return row and replace(row, features=row.features // self._snapshot.manifest.vocabularies)
+        snapshot = self._snapshot
+        row = snapshot.find(key)
+        return row and _counted(row, snapshot)
+
+    def with_content(self, data: bytes) -> Row | None:
+        """What is stored about a picture whose file had exactly this content."""
+        return self._snapshot.with_content(content_hash(data))
+
+    def page(self, *, after: str | None = None, limit: int) -> list[Row]:
+        """What is stored about the next ``limit`` pictures whose keys follow this one, in the order of their keys."""
+        snapshot = self._snapshot
+        return [_counted(row, snapshot) for row in islice(snapshot.by_key(after), limit)]
 
     def keys(self) -> Iterator[str]:
         """The keys of all pictures, in no particular order."""
@@ -204,15 +218,27 @@ class Index:
 
     # Changing it
 
-    def add(self, source: Source, *, key: str | None = None, metadata: dict[str, Any] | None = None) -> None:
-        """Add one picture, replacing any with the same key. A file's key is its absolute path unless given."""
-        path = os.path.abspath(source) if isinstance(source, str | Path) else None
-        name = key if key is not None else path
+    def add(
+        self,
+        source: Source,
+        *,
+        key: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        path: str | Path | None = None,
+    ) -> None:
+        """Add one picture, replacing any with the same key. A file's key is its absolute path unless given.
+
+        path: the file that a picture given as bytes will be found in.
+        """
+        if isinstance(source, str | Path):
+            path = source
+        file = None if path is None else os.path.abspath(path)
+        name = key if key is not None else file
         if not isinstance(name, str):
             raise UsageError("a picture given as bytes, pixels or features needs a key, and a key is text")
         features, content = self._features(source, name=name)
         own = deepcopy(metadata or {})  # the caller's may change before the commit
-        facts: dict[str, Any] = {"key": name, "content": content, "path": path, "metadata": own}
+        facts: dict[str, Any] = {"key": name, "content": content, "path": file, "metadata": own}
         self._store(make_entry(features, self._assigner, indexing=self.indexing, **facts))
 
     def add_files(
@@ -353,13 +379,18 @@ class Index:
 
     def refresh(self) -> None:
         """Let searches see the newest commit, whoever made it. Those under way finish on the one they began with."""
-        self._snapshot = open_snapshot(self.path)
+        if read_manifest(self.path) != self._snapshot.manifest:
+            self._snapshot = open_snapshot(self.path)
 
-    def close(self) -> None:
-        """Release the lock and the files; changes that were not committed are dropped."""
+    def release(self) -> None:
+        """Let other processes write; changes that were not committed are dropped. Searching goes on."""
         if self._writer:
             self._writer.close()
             self._writer = None
+
+    def close(self) -> None:
+        """Release the lock and the files; changes that were not committed are dropped."""
+        self.release()
         self._snapshot.close()
         self._closed = True
 
@@ -395,43 +426,82 @@ class Index:
         """
         if top < 1:
             raise UsageError(f"top must be at least 1, not {top}")
-        box = region if region is None or isinstance(region, Region) else Region(*region)
         chosen = named_recipe(recipe) if isinstance(recipe, str) else recipe
-        watch, questions = Stopwatch(), []
+        watch, snapshot = Stopwatch(), self._snapshot  # one for all: another thread may refresh
+        questions = self._questions(snapshot, sources, key, region, chosen, watch)
+        found = search(snapshot, questions, top=top, recipe=chosen, without=key, watch=watch)
+        sure = tuple(hit for hit in found.hits if (hit.confidence or 0) >= min_confidence)
+        return replace(found, hits=sure)
+
+    def compare(
+        self,
+        *source: Source,
+        key: str | None = None,
+        other: str,
+        region: Region | Sequence[float] | None = None,
+    ) -> SearchResult:
+        """What a picture, or an indexed one (``key``), has in common with the indexed picture ``other``: one hit."""
+        snapshot, chosen = self._snapshot, RECIPES["verified"]
+        questions = self._questions(snapshot, source, key, region, chosen, Stopwatch())
+        if len(questions) > 1:
+            raise UsageError("two pictures are compared; give one beside the key of the other")
+        return compare(snapshot, questions[0], other, recipe=chosen)
+
+    def insist_on_searchable(self, recipe: Recipe) -> None:
+        """Raise UsageError where this index lacks what the recipe needs, which the message names."""
+        insist_on_searchable(self._snapshot, recipe)
+
+    def _questions(
+        self,
+        snapshot: Snapshot,
+        sources: Sequence[Source],
+        key: str | None,
+        region: Region | Sequence[float] | None,
+        recipe: Recipe,
+        watch: Stopwatch,
+    ) -> list[Question]:
+        """What the pictures, or the region of the only one, ask."""
+        box = region if region is None or isinstance(region, Region) else Region(*region)
+        questions = []
         for source in sources:
             name = str(source) if isinstance(source, str | Path) else "the query"
             with watch.stage("features"):
                 features, _ = self._features(source, name=name, region=box)
             _insist_on_overlap(box, features)
             with watch.stage("words"):
-                questions.append(_within(box, question(self._assigner, features, chosen.assign)))
+                questions.append(_within(box, question(self._assigner, features, recipe.assign)))
         if key is not None:
             with watch.stage("features"):
-                questions.append(self._stored(key, box))
+                questions.append(_stored(snapshot, key, box))
         if not questions:
             raise UsageError("nothing to search with; give a picture or the key of an indexed one")
         if box and len(questions) > 1:
             raise UsageError("a region belongs to one picture; search with one, or without the region")
-        found = search(self._snapshot, questions, top=top, recipe=chosen, without=key, watch=watch)
-        sure = tuple(hit for hit in found.hits if (hit.confidence or 0) >= min_confidence)
-        return replace(found, hits=sure)
+        return questions
+
+    def duplicates(
+        self,
+        *,
+        kind: str = "copy",
+        min_confidence: float = SURE,
+        done: Callable[[int], None] = lambda count: None,
+    ) -> list[Group]:
+        """Groups of pictures that are copies of one another, or (``scene``) show the same thing; the largest first.
+
+        Every picture is searched for; ``done`` hears of each.
+        """
+        return duplicates(self._snapshot, kind=kind, min_confidence=min_confidence, done=done)
 
     def path_of(self, key: str) -> str | None:
         """The file that the picture with this key was read from, if it came from one."""
         row = self._snapshot.find(key)
         return row.path if row else None
 
-    def _stored(self, key: str, region: Region | None) -> Question:
-        located = self._snapshot.locate(key)
-        if located is None:
-            raise UsageError(f"no picture with the key {key!r} is indexed; a key is the path under which one was")
-        asked = stored_question(self._snapshot, *located)
-        _insist_on_overlap(region, asked.features)
-        return _within(region, asked)
-
-    @cached_property
+    @property
     def _assigner(self) -> Assigner:
-        return Assigner(self.vocabulary)
+        with self._making:  # threads that search at once must not make one each
+            self._made = self._made or Assigner(self.vocabulary)
+        return self._made
 
     def _features(self, source: Source, *, name: str, region: Region | None = None) -> tuple[Features, bytes]:
         if isinstance(source, Features):
@@ -477,6 +547,20 @@ def file_key(path: str | Path, relative_to: Path | None) -> str:
         return absolute.relative_to(os.path.abspath(relative_to)).as_posix()
     except ValueError:
         raise UsageError(f"{path} is not inside {relative_to}; index it without relative keys, or move it") from None
+
+
+def _stored(snapshot: Snapshot, key: str, region: Region | None) -> Question:
+    located = snapshot.locate(key)
+    if located is None:
+        raise missing(key)
+    asked = stored_question(snapshot, *located)
+    _insist_on_overlap(region, asked.features)
+    return _within(region, asked)
+
+
+def _counted(row: Row, snapshot: Snapshot) -> Row:
+    """With the number of its features, however many vocabularies they have words in."""
+    return replace(row, features=row.features // snapshot.manifest.vocabularies)
 
 
 def _crashed(job: Job) -> Outcome:

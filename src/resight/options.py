@@ -15,7 +15,7 @@ import json
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
-from .errors import OptionError
+from .errors import OptionError, UsageError
 
 MOST_WORDS = 1_000_000
 # For FeatureOptions.detector where another program finds the features, with scale and angle or as positions alone.
@@ -327,6 +327,32 @@ class StoreOptions(Options):
     merge_factor: int = option(8, least=2)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions(Options):
+    """Answering over HTTP."""
+
+    stage: ClassVar[str] = "serve"
+
+    # The address to listen at. Others than this machine can reach any but a loopback address, and need a token.
+    host: str = option("127.0.0.1")
+    # The port to listen at; 0: any that is free.
+    port: int = option(8000, least=0, most=65535)
+    # A request with a larger body, in bytes, is refused before it is read; pictures are bounded by images.max_pixels.
+    max_body: int = option(50_000_000, least=1)
+    # A body that has not arrived after this many seconds is refused.
+    body_seconds: float = option(60.0, least=0.01)
+    # Requests that a client may make each second, in the long run.
+    rate: float = option(50.0, least=0.01)
+    # Requests that a client may make in one go, after a pause.
+    burst: int = option(300, least=1)
+    # Searches, comparisons and pictures that are worked on at the same time; 0: one for each processor.
+    at_once: int = option(0, least=0, most=1000)
+    # As many more may wait; others are told to come again.
+    queue: int = option(32, least=0)
+    # Work that has not ended after this many seconds is no longer waited for.
+    seconds: float = option(30.0, least=0.01)
+
+
 def check(options: Options) -> None:
     """Raise OptionError where a value has the wrong type or is out of range."""
     hints = get_type_hints(type(options))
@@ -370,6 +396,15 @@ def parse_value(kind: type[Options], name: str, text: str) -> Any:
     except (ValueError, KeyError):
         what = "true or false" if wanted is bool else wanted.__name__
         raise OptionError(f"option {name!r} must be {what}, not {text!r}") from None
+
+
+def parse_region(text: str) -> tuple[float, float, float, float]:
+    """x, y, width and height, from "X,Y,W,H"."""
+    try:
+        x, y, width, height = (float(number) for number in text.split(","))
+    except ValueError:
+        raise UsageError(f"a region is four numbers X,Y,W,H, not {text!r}") from None
+    return x, y, width, height
 
 
 def fingerprint(*options: Options | dict[str, Any]) -> str:

@@ -12,17 +12,14 @@ from typing import Any
 import numpy as np
 
 from .connected import Connected
+from .duplicates import SURE, confirmed_pairs
 from .errors import UsageError
 from .learning import Asked, Tried, examples, learn
 from .options import LearnOptions, fingerprint
 from .postings import build
-from .recipes import RECIPES
 from .scoring import Similarity
-from .search import search, stored_question
 from .store import Snapshot, drawn
 
-LOOKED_AT = 20  # best results of a picture among which others of the same thing are looked for
-SURE = 0.95  # confidence with which geometry must say so
 Groups = Mapping[str, Sequence[str]]  # keys of pictures by the name of what they show
 
 
@@ -68,17 +65,12 @@ def verified_groups(
 
     At most ``options.pictures``, drawn at random, ask for the pictures that are like them. ``done`` hears of each.
     """
-    recipe, same, unsure = RECIPES["verified"], Connected(), []
-    for key in _drawn_keys(snapshot, options.pictures, options.seed):
-        located = snapshot.locate(key)
-        assert located
-        result = search(snapshot, [stored_question(snapshot, *located)], top=LOOKED_AT, recipe=recipe, without=key)
-        for hit in result.hits:
-            if (hit.confidence or 0) >= SURE:
-                same.connect(key, hit.key)
-            elif hit.confidence is not None:
-                unsure.append((key, hit.key))
-        done(1)
+    same, unsure = Connected(), []
+    for pair in confirmed_pairs(snapshot, _drawn_keys(snapshot, options.pictures, options.seed), done):
+        if pair.confidence >= SURE:
+            same.connect(pair.one, pair.other)
+        else:
+            unsure.append((pair.one, pair.other))
     return Agreed(same.groups(), unsure)
 
 

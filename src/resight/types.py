@@ -119,6 +119,8 @@ class Hit:
     query_region: Region | None = None  # the same in the query
     matches: Float32 | None = field(default=None, repr=False, compare=False)  # (inliers, 4) x, y in query and picture
     metadata: dict[str, Any] = field(default_factory=dict)
+    width: int = 0  # of the full-size upright picture
+    height: int = 0
 
 
 @dataclass(frozen=True, slots=True)

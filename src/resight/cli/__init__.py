@@ -8,11 +8,23 @@ from __future__ import annotations
 import io
 import sys
 
-from . import evaluating, experimenting, indexes, learning, pairing, searching
+from . import duplicating, evaluating, experimenting, indexes, learning, pairing, searching, serving
 from .app import app
 from .output import printable
 
-__all__ = ["app", "evaluating", "experimenting", "indexes", "learning", "main", "pairing", "printable", "searching"]
+__all__ = [
+    "app",
+    "duplicating",
+    "evaluating",
+    "experimenting",
+    "indexes",
+    "learning",
+    "main",
+    "pairing",
+    "printable",
+    "searching",
+    "serving",
+]
 
 
 def main() -> None:

@@ -36,16 +36,6 @@ def looks_like_index(word: str) -> bool:
     return word.rstrip("/").endswith(".resight") or os.path.isfile(os.path.join(word, MANIFEST))
 
 
-def parse_region(text: str | None) -> tuple[float, float, float, float] | None:
-    if text is None:
-        return None
-    try:
-        x, y, width, height = (float(number) for number in text.split(","))
-    except ValueError:
-        raise UsageError(f"a region is four numbers X,Y,W,H, not {text!r}") from None
-    return x, y, width, height
-
-
 def parse_settings(settings: list[str] | None, *kinds: type[Options]) -> dict[type[Options], dict[str, Any]]:
     """`--set stage.option=value` words, by stage."""
     by_stage = {kind.stage: kind for kind in kinds}
@@ -62,7 +52,7 @@ def parse_settings(settings: list[str] | None, *kinds: type[Options]) -> dict[ty
 
 
 def take_in(
-    changed: dict[type[Options], dict[str, Any]], kind: type[Options], option: str, given: tuple[str, int | None]
+    changed: dict[type[Options], dict[str, Any]], kind: type[Options], option: str, given: tuple[str, int | str | None]
 ) -> None:
     """An option of its own, such as (--words, 1000), which may stand beside settings but not contradict them."""
     name, value = given

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ImageError, UsageError
+from ..options import parse_region
 from ..recipes import DEFAULT, RECIPES
 from .app import AsJson, GivenFeatures, Set, command
-from .arguments import chosen_recipe, given_features, parse_region, split_index
+from .arguments import chosen_recipe, given_features, split_index
 from .output import found, patience, printable, say_json, show_result, show_timings
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def search(
         raise UsageError("--draw shows one query picture and its results; search with one")
     if draw and features and pictures:
         raise UsageError("--draw needs the query's picture, not features alone; search with --key, or leave --draw out")
-    box, chosen = parse_region(region), chosen_recipe(recipe, settings)
+    box = None if region is None else parse_region(region)
+    chosen = chosen_recipe(recipe, settings)
     if probe is not None:
         chosen = replace(chosen, clusters=replace(chosen.clusters, probe=probe))
     results: list[dict[str, Any]] = []

@@ -1,5 +1,5 @@
 """Where work runs: local processes."""
 
-from .local import run
+from .local import one_thread_each, run
 
-__all__ = ["run"]
+__all__ = ["one_thread_each", "run"]

@@ -105,8 +105,17 @@ def _submit(pool: ProcessPoolExecutor, job: Any) -> Future[Any]:
 
 
 def _become(plan: Callable[[], Callable[[Any], Any]]) -> None:
-    """Set a worker process up: one thread for each library."""
+    """Set a worker process up."""
     global _worker  # noqa: PLW0603
+    one_thread_each()
+    try:
+        _worker = plan()
+    except ResightError as error:  # raised again where a result is waited for; here it would look like a crash
+        _worker = _Failed(error)
+
+
+def one_thread_each() -> None:
+    """Let each library of this process use one thread: where work comes in parallel, more would be in their way."""
     import cv2
     from threadpoolctl import threadpool_limits
 
@@ -115,10 +124,6 @@ def _become(plan: Callable[[], Callable[[Any], Any]]) -> None:
     cv2.setNumThreads(1)
     load()  # before the limit, so that it holds for its threads too
     threadpool_limits(1)
-    try:
-        _worker = plan()
-    except ResightError as error:  # raised again where a result is waited for; here it would look like a crash
-        _worker = _Failed(error)
 
 
 class _Failed:

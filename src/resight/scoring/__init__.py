@@ -11,7 +11,7 @@ from .collection import asymmetric, burst, negative
 from .density import density
 from .hamming import distinct, hamming_score, matches
 from .histogram import cosine, idf_weights, l1, l2, only_part, votes, weighted_votes
-from .learnt import learnt
+from .learnt import insist_on_similarity, learnt
 from .neighbours import nearest_vote
 from .part import Part, Query, Tables, together
 from .similarity import Similarity
@@ -62,6 +62,7 @@ __all__ = [
     "best",
     "distinct",
     "idf_weights",
+    "insist_on_similarity",
     "matches",
     "only_part",
     "score",

@@ -8,6 +8,7 @@ from .._numba import kernel
 from ..errors import UsageError
 from ..types import Float32, Int32, Int64, UInt32, Words
 from .part import Part
+from .similarity import Similarity
 
 NOBODY = np.uint32(2**32 - 1)  # the number of no picture
 
@@ -17,15 +18,19 @@ def learnt(query: Words, part: Part, clusters: Int64 | None) -> Float32:
 
     Eq. 12, less s̄(q, 0) and s(0, 0), which are the same for all pictures.
     """
-    similarity = part.whole.similarity()
-    if similarity is None:
-        raise UsageError("there is no learnt similarity here; learn one with `resight learn`, or use another recipe")
+    similarity = insist_on_similarity(part.whole.similarity())
     word, counts = np.unique(query.word, return_counts=True)
     steps = similarity.steps[similarity.group[word], np.minimum(counts, similarity.most)]
     shared = np.zeros(part.pictures, np.float32)
     row, place, lists = part.find(word, clusters, "image")
     scan_steps(place, steps[row], lists.offsets, lists.image, shared)
     return np.where(shared != 0, positive(shared + part.alone), np.float32(0))
+
+
+def insist_on_similarity(known: Similarity | None) -> Similarity:
+    if known is None:
+        raise UsageError("there is no learnt similarity here; learn one with `resight learn`, or use another recipe")
+    return known
 
 
 def positive(similarity: Float32) -> Float32:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import UsageError
+from ..errors import KeyMissingError, UsageError
 from ..recipes import Recipe
 from ..rerank import confidence
+from ..scoring import insist_on_similarity
 from ..store import Snapshot
 from ..timing import Stopwatch
 from ..types import Hit, Int64, SearchResult
-from .candidates import Candidate, Scores, agreed, at_one_scale, box, mean_scores, opinions_of, verify_all
+from .candidates import Candidate, Scores, agreed, at_one_scale, box, mean_scores, opinion, opinions_of, verify_all
 from .expand import expand
 from .question import Question
 
@@ -33,8 +34,30 @@ def search(
     watch = watch or Stopwatch()
     candidates, background = rank(snapshot, questions, count=top + bool(without), recipe=recipe, watch=watch)
     kept = [candidate for candidate in candidates if candidate.row.key != without]
+    hits = [_hit(candidate, background if recipe.verify.shortlist else None) for candidate in kept[:top]]
+    return _result(hits, questions, watch)
+
+
+def compare(snapshot: Snapshot, asked: Question, key: str, *, recipe: Recipe) -> SearchResult:
+    """One hit: what geometry says of the picture with this key, whatever its rank."""
+    located = snapshot.locate(key)
+    if located is None:
+        raise missing(key)
+    segment, row = located
+    part = snapshot.segments.index(segment)
+    scores = opinion(snapshot, asked, recipe).scores  # of the first vocabulary, as geometry and confidence are
+    candidate = Candidate(part, row, float(scores[part][row.ordinal]))
+    verify_all(snapshot, [asked], [candidate], recipe)
+    return _result([_hit(candidate, _background(scores, snapshot, None))], [asked], Stopwatch())
+
+
+def missing(key: str) -> KeyMissingError:
+    return KeyMissingError(f"no picture with the key {key!r} is indexed; a key is the path under which one was")
+
+
+def _result(hits: Sequence[Hit], questions: Sequence[Question], watch: Stopwatch) -> SearchResult:
     return SearchResult(
-        tuple(_hit(candidate, background if recipe.verify.shortlist else None) for candidate in kept[:top]),
+        tuple(hits),
         query_features=sum(len(q) for q in questions),
         width=questions[0].features.width,
         height=questions[0].features.height,
@@ -42,16 +65,25 @@ def search(
     )
 
 
-def rank(
-    snapshot: Snapshot, questions: Sequence[Question], *, count: int, recipe: Recipe, watch: Stopwatch
-) -> tuple[list[Candidate], float]:
-    """At least ``count`` candidates, if so many share anything with the questions, and the score of the background."""
+def insist_on_searchable(snapshot: Snapshot, recipe: Recipe) -> None:
+    """Raise UsageError, which names the remedy, where an index lacks what a recipe needs."""
     kept, wanted = snapshot.manifest.keep, recipe.indexing.keep
     if recipe.scoring.measure == "knn" and wanted != kept:
         raise UsageError(
             f"this recipe compares descriptors as {wanted}, {snapshot.folder} keeps {kept}; "
             "search with another recipe, or make an index for this one with `resight index --recipe`"
         )
+    if recipe.scoring.measure == "learnt" and snapshot.segments:
+        insist_on_similarity(snapshot.similarity)
+    if recipe.context.method != "none":
+        snapshot.terms(recipe.scoring, recipe.context)
+
+
+def rank(
+    snapshot: Snapshot, questions: Sequence[Question], *, count: int, recipe: Recipe, watch: Stopwatch
+) -> tuple[list[Candidate], float]:
+    """At least ``count`` candidates, if so many share anything with the questions, and the score of the background."""
+    insist_on_searchable(snapshot, recipe)
     count = max(count, recipe.verify.shortlist)
     with watch.stage("score"):
         clusters = snapshot.visit([q.words for q in questions], recipe.clusters.probe)
@@ -106,4 +138,6 @@ def _hit(candidate: Candidate, background: float | None) -> Hit:
         query_region=box(located.places[:, :2]) if located else None,
         matches=located.places if located else None,
         metadata=row.metadata,
+        width=row.width,
+        height=row.height,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from heapq import merge
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..types import Bytes, Float32, Int64, Words
 from ..vocabulary import Vocabulary, spans
 from . import manifest as manifests
 from .checked import map_bytes, unreadable
+from .entry import encode_text
 from .manifest import LEARNT, FileRecord, Manifest
 from .segment import Segment, read_whole
 from .table import Row
@@ -153,6 +155,24 @@ class Snapshot:
             if row and segment.alive[row.ordinal]:
                 return segment, row
         return None
+
+    def with_content(self, content: bytes) -> Row | None:
+        """A living picture whose file had this content hash."""
+        found = (
+            row
+            for segment in self.segments
+            for row in segment.table.with_content(content)
+            if segment.alive[row.ordinal]
+        )
+        return next(found, None)
+
+    def by_key(self, after: str | None) -> Iterator[Row]:
+        """The living pictures whose keys follow this one (None: all), in the order of their keys."""
+
+        def living(segment: Segment) -> Iterator[Row]:
+            return (row for row in segment.table.by_key(after) if segment.alive[row.ordinal])
+
+        return merge(*map(living, self.segments), key=lambda row: encode_text(row.key))
 
     def rows(self) -> Iterator[Row]:
         """All living pictures, segment by segment."""

@@ -41,7 +41,7 @@ class Row:
 
     def values(self) -> tuple[Any, ...]:
         path = None if self.path is None else encode_text(self.path)
-        text = json.dumps(self.metadata, sort_keys=True)
+        text = json.dumps(self.metadata, sort_keys=True, allow_nan=False)  # NaN is no JSON: others could not read it
         return self.ordinal, encode_text(self.key), self.content, path, self.width, self.height, self.features, text
 
     @classmethod
@@ -85,6 +85,16 @@ class Table:
 
     def find(self, key: str) -> Row | None:
         return next(iter(self._rows(f"SELECT {_COLUMNS} FROM pictures WHERE key = ?", [encode_text(key)])), None)
+
+    def with_content(self, content: bytes) -> list[Row]:
+        return self._rows(f"SELECT {_COLUMNS} FROM pictures WHERE content = ? ORDER BY ordinal", [content])
+
+    def by_key(self, after: str | None) -> Iterator[Row]:
+        """The rows whose keys follow this one (None: all), in the order of their bytes, some at a time."""
+        last = -1 if after is None else encode_text(after)  # to SQLite bytes are always more than a number
+        while rows := self._rows(f"SELECT {_COLUMNS} FROM pictures WHERE key > ? ORDER BY key LIMIT 200", [last]):
+            yield from rows
+            last = encode_text(rows[-1].key)
 
     def all(self) -> Iterator[Row]:
         """Every row, by ordinal, a few thousand at a time."""

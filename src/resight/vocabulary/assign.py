@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -34,6 +35,7 @@ class Assigner:
         self.vocabulary = vocabulary
         self._projection = vocabulary.projection.astype(np.float32).T
         self._searches: list[Search] = []
+        self._making = threading.Lock()
 
     def assign(self, descriptors: Bytes | Float32, *, options: IndexingOptions | None = None) -> Words:
         """The nearest word or words of each descriptor, and what is kept of it, as indexed pictures are stored."""
@@ -86,7 +88,8 @@ class Assigner:
     def _nearest(self, values: Float32, neighbours: int) -> tuple[Float32, Int64]:
         """Squared distances and words (n, vocabularies, neighbours), nearest first."""
         vocabulary = self.vocabulary
-        self._searches = self._searches or list(_searches(vocabulary))
+        with self._making:
+            self._searches = self._searches or list(_searches(vocabulary))
         if vocabulary.reduction is not None:
             values = values @ vocabulary.reduction.T
         each = vocabulary.words // vocabulary.vocabularies

@@ -1,0 +1,62 @@
+"""`resight serve`: the index over HTTP, with a page to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..options import ServeOptions
+from .app import Set, command, default_index
+from .arguments import build, parse_settings, take_in
+from .output import patience, printable
+
+
+@command
+def serve(
+    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="The address to listen at; one that others can reach needs a token.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="The port to listen at; 0: any that is free.")] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="RESIGHT_TOKEN",
+            help="What clients must send, 16 characters or more. Better set $RESIGHT_TOKEN: others see command lines.",
+        ),
+    ] = None,
+    name: Annotated[
+        list[str] | None, typer.Option(help="A name that the server may be called by, besides its host; repeatable.")
+    ] = None,
+    settings: Set = None,
+) -> int:
+    """Serve an index over HTTP, and a page to search it with. Ctrl-C ends it.
+
+    Pictures can be searched for, added and removed; commits of other processes are seen at once.
+    """
+    changed = parse_settings(settings, ServeOptions)
+    take_in(changed, ServeOptions, "host", ("--host", host))
+    take_in(changed, ServeOptions, "port", ("--port", port))
+    options = build(ServeOptions, changed)
+
+    from ..engine import one_thread_each
+    from ..server import Collection, address_of, insist_on_safety, listen, make_app, server
+
+    insist_on_safety(options, token)
+    collection = Collection(place or default_index())
+    with listen(options) as listener:
+        one_thread_each()
+        with patience("getting ready: compiling the search kernels for this machine, this once …", after=5):
+            collection.warm()
+        app = make_app(collection, options=options, token=token, names=name or ())
+        typer.echo(f"serving {printable(str(collection.path))} at {address_of(listener)}; Ctrl-C ends it", err=True)
+        try:
+            server(app).run(sockets=[listener])
+        except KeyboardInterrupt:  # uvicorn has ended in order, and passes the signal on
+            typer.echo("ended", err=True)
+        finally:
+            app.state.resight.close()
+            collection.close()
+    return 0

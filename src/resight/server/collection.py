@@ -1,0 +1,147 @@
+"""The index behind the server: searched by many threads, written by one at a time, here or elsewhere."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from .. import images
+from ..analyse import content_hash
+from ..errors import ImageError
+from ..index import Index
+from ..search import missing
+from ..store import Disk, Row
+from ..store.disk import writing
+from ..store.manifest import NAME as MANIFEST
+from ..types import Bytes
+from ..warm import warm
+from .problems import Problem
+
+QUALITY = 85  # of JPEGs
+NAME_LENGTH = 200  # characters of an uploaded picture's name that are kept
+UPLOADED = "uploads/"  # what keys of uploaded pictures begin with
+
+
+class Collection:
+    """All methods may be called from any thread; those that write, from one at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._index, self._refreshing = Index.open(path), threading.Lock()
+        self._seen = self._stamp()
+        self.uploads = self._index.path.with_name(f"{self._index.path.name}.uploads")
+
+    @property
+    def path(self) -> Path:
+        return self._index.path
+
+    @property
+    def index(self) -> Index:
+        """As of the last commit, whoever made it."""
+        with self._refreshing:
+            stamp = self._stamp()  # first: a commit that happens now is seen next time
+            if stamp != self._seen:
+                self._index.refresh()
+                self._seen = stamp
+        return self._index
+
+    def _stamp(self) -> tuple[int, int] | None:
+        """Changes with every commit, since each makes a new file."""
+        try:
+            facts = os.stat(self._index.path / MANIFEST)
+        except OSError:
+            return None  # refreshing says what is wrong
+        return facts.st_ino, facts.st_mtime_ns
+
+    def warm(self) -> None:
+        """Compile and build now what the first search would have to wait for."""
+        warm()
+        self._index.search(np.random.default_rng(1).integers(0, 256, (64, 64), dtype=np.uint8))
+
+    def close(self) -> None:
+        self._index.close()
+
+    # Looking
+
+    def row(self, key: str) -> Row:
+        row = self.index.get(key)
+        if row is None:
+            raise missing(key)
+        return row
+
+    def jpeg(self, row: Row, *, side: int) -> bytes:
+        """The upright picture as it was indexed, no longer than this on any side; made anew, never the file itself."""
+        if row.path is None:
+            raise Problem("picture-gone", "this picture was not indexed from a file, so it cannot be shown")
+        try:
+            data = images.read_bytes(Path(row.path))
+            if content_hash(data) != row.content:
+                raise Problem("picture-gone", "the picture's file has changed since; index it again")
+            pixels = images.decode_rgb(data, name="the picture", max_side=side)
+        except ImageError:  # which names the file
+            raise Problem("picture-gone", "the picture's file is no longer there or readable; index it again") from None
+        return _encode(pixels)
+
+    # Changing
+
+    def add(self, data: bytes, *, name: str | None) -> tuple[Row, bool]:
+        """Keep and index a picture; the row, and whether it is new: one with the same content is not added again."""
+        known = self.index.with_content(data)
+        if known:
+            return self.row(known.key), False
+        own = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{content_hash(data).hex()}"
+        key, file = UPLOADED + own, self.uploads / own
+        metadata = {"name": shown} if name and (shown := clean(name)) else {}
+        with self._writing() as index:
+            index.add(data, key=key, metadata=metadata, path=file)
+            try:
+                self._keep(file, data)
+                index.commit()
+            except BaseException:
+                file.unlink(missing_ok=True)
+                raise
+        return self.row(key), True
+
+    def remove(self, key: str) -> None:
+        """Remove a picture from the index; its file as well, if it was uploaded."""
+        row = self.row(key)
+        with self._writing() as index:
+            index.remove(key)
+            index.commit()
+        if row.path and Path(row.path).parent == self.uploads:
+            Path(row.path).unlink(missing_ok=True)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Index]:
+        """The lock is held no longer than one change takes, so that other processes can write, too."""
+        try:
+            yield self.index
+        finally:
+            self._index.release()
+
+    def _keep(self, file: Path, data: bytes) -> None:
+        """On disk for sure when this returns: a committed picture has its file."""
+        disk = Disk()
+        with writing(self.uploads):
+            if not self.uploads.exists():
+                disk.make_folder(self.uploads)
+                disk.sync(self.uploads.parent)
+            disk.write(file, data)
+            disk.sync(file)
+            disk.sync(self.uploads)
+
+
+def clean(name: str) -> str:
+    """A name to show: one short line."""
+    return "".join(c for c in name if c.isprintable())[:NAME_LENGTH].strip()
+
+
+def _encode(pixels: Bytes) -> bytes:
+    _, data = cv2.imencode(".jpg", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
+    return bytes(data)

@@ -1,0 +1,81 @@
+"""Groups of pictures that belong together: found in the background, one kind at a time, kept until the next."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass, replace
+
+from ..duplicates import Group
+from ..index import Index
+from .problems import Problem
+
+log = logging.getLogger("uvicorn.error")
+
+
+class _Stopped(Exception):  # noqa: N818
+    """The server ends."""
+
+
+@dataclass
+class Job:
+    """What was asked for, and how far it has come."""
+
+    kind: str
+    min_confidence: float
+    total: int
+    commit: int
+    done: int = 0
+    groups: list[Group] | None = None  # once it is done
+    failed: bool = False
+
+    @property
+    def state(self) -> str:
+        return "idle" if self.failed else "running" if self.groups is None else "done"
+
+
+class Groups:
+    """Used from one event loop; the work runs in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._job: Job | None = None
+        self._stop = threading.Event()
+
+    def start(self, index: Index, *, kind: str, min_confidence: float) -> Job:
+        """Begin. Raises Problem while other work goes on."""
+        if self._job and self._job.state == "running":
+            raise Problem(
+                "already-running", f"{self._job.done} of {self._job.total} pictures are compared; wait until all are"
+            )
+        facts = index.info()
+        self._job = Job(kind, min_confidence, facts.pictures, facts.commit)
+        threading.Thread(target=self._work, args=(index, self._job), name="duplicates", daemon=True).start()
+        return self._job
+
+    def job(self, kind: str, min_confidence: float) -> Job | None:
+        """What has become of this work, if it was the last."""
+        job = self._job
+        return job if job and (job.kind, job.min_confidence) == (kind, min_confidence) else None
+
+    def close(self) -> None:
+        self._stop.set()
+
+    def _work(self, index: Index, job: Job) -> None:
+        def done(count: int) -> None:
+            job.done += count
+            if self._stop.is_set():
+                raise _Stopped
+
+        try:
+            job.groups = index.duplicates(kind=job.kind, min_confidence=job.min_confidence, done=done)
+        except _Stopped:
+            job.failed = True
+        except Exception:
+            log.exception("looking for duplicates failed")
+            job.failed = True
+
+
+def living(group: Group, index: Index) -> Group | None:
+    """Without pictures that were removed since; None if fewer than two are left."""
+    members = tuple(picture for picture in group.pictures if picture.key in index)
+    return replace(group, pictures=members) if len(members) > 1 else None

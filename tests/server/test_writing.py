@@ -1,0 +1,194 @@
+"""Adding and removing, here and by other processes, while others search."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from resight import Index
+from resight.store.lock import WriterLock
+
+from ..test_index import texture, write
+from .conftest import png
+from .served import PATIENCE, Served, files_in, problem, until
+
+pytestmark = pytest.mark.xdist_group("server")
+
+ODD = "odd/ä ?&#%2F+\r\n\udce9.png"  # a name with bytes that are no text, and all that URLs make something of
+# Waits for a line before it commits, so that what happens when is known.
+COMMIT = """
+import sys
+from resight import Index
+sys.stdin.readline()
+with Index.open(sys.argv[1]) as index:
+    index.add(sys.argv[2], key=sys.argv[3])
+"""
+
+
+def test_upload_search_and_remove(changing: Served) -> None:
+    uploads = changing.collection.uploads
+    before = changing.json("/v1/health")
+    added = changing.post("/v1/images", content=png(20), params={"name": "holi\r\nday\x00 " + "x" * 10_000})
+    assert added.status_code == 201
+    facts = added.json()
+    key = facts["key"]
+    assert key.startswith("uploads/")
+    assert facts["metadata"]["name"] == ("holiday " + "x" * 10_000)[:200]
+    assert added.headers["location"] == facts["links"]["facts"]
+    assert changing.get(added.headers["location"]).json() == facts
+    assert changing.json("/v1/health")["pictures"] == before["pictures"] + 1
+    assert changing.post("/v1/search", content=png(20)).json()["hits"][0]["key"] == key
+    (file,) = files_in(uploads)
+    assert (uploads / file).read_bytes() == png(20)
+    assert changing.get(facts["links"]["thumbnail"]).status_code == 200
+
+    again = changing.post("/v1/images", content=png(20))
+    assert (again.status_code, again.json()["key"]) == (200, key)
+    known = changing.post("/v1/images", content=png(0))
+    assert (known.status_code, known.json()["key"]) == (200, "t0.png")
+    assert files_in(uploads) == [file]
+
+    assert changing.client.delete(facts["links"]["facts"]).status_code == 204
+    assert files_in(uploads) == []
+    problem(changing.client.delete(facts["links"]["facts"]), 404, "no-such-picture")
+    assert changing.json("/v1/health")["pictures"] == before["pictures"]
+
+
+def test_files_from_elsewhere_are_never_touched(changing: Served) -> None:
+    folder = changing.collection.path.parent / "pictures"
+    file = write(folder / "mine.png", texture(21))
+    with Index.open(changing.collection.path) as index:
+        index.add(file, key="mine.png")
+    assert changing.client.delete("/v1/images/mine.png").status_code == 204
+    assert file.exists()
+
+
+def test_a_key_may_be_anything(changing: Served) -> None:
+    """Also bytes that are no text: in JSON a lone surrogate, in URLs the byte itself."""
+    file = write(changing.collection.path.parent / "pictures" / "odd.png", texture(8))
+    with Index.open(changing.collection.path) as index:
+        index.add(file, key=ODD)
+    (listed,) = (image for image in changing.json("/v1/images")["images"] if image["key"].startswith("odd"))
+    assert listed["key"] == ODD
+    quoted = quote(ODD, safe="", errors="surrogateescape")
+    assert listed["links"]["facts"] == f"/v1/images/{quoted}"
+    assert changing.get(listed["links"]["facts"]).json() == listed
+    assert changing.get(listed["links"]["thumbnail"]).status_code == 200
+    assert changing.get(f"/v1/search?key={quoted}").json()["query"]["key"] == ODD
+    assert changing.get(f"/v1/compare?one={quoted}&other={quoted}").json()["confidence"] > 0.9
+
+
+def test_a_changed_or_missing_file_is_not_shown(changing: Served) -> None:
+    file = write(changing.collection.path.parent / "pictures" / "later.png", texture(22))
+    with Index.open(changing.collection.path) as index:
+        index.add(file, key="later.png")
+    assert changing.get("/v1/picture?key=later.png").status_code == 200
+    write(file, texture(23))
+    assert "changed" in problem(changing.get("/v1/picture?key=later.png"), 404, "picture-gone")
+    file.unlink()
+    detail = problem(changing.get("/v1/picture?key=later.png"), 404, "picture-gone")
+    assert str(file.parent) not in detail
+
+
+def test_what_cannot_be_read_leaves_nothing(changing: Served) -> None:
+    before = changing.json("/v1/health")
+    problem(changing.post("/v1/images", content=png(24)[:1000]), 422, "picture-unreadable")
+    assert changing.json("/v1/health") == before
+    assert files_in(changing.collection.uploads) == []
+
+
+def test_while_another_process_writes_searching_goes_on(changing: Served) -> None:
+    lock = WriterLock(changing.collection.path)
+    lock.take()
+    try:
+        refused = changing.post("/v1/images", content=png(25))
+        detail = problem(refused, 503, "index-locked")
+        assert int(refused.headers["retry-after"]) > 0
+        assert str(changing.collection.path) not in detail
+        problem(changing.client.delete("/v1/images/t0.png"), 503, "index-locked")
+        assert changing.json("/v1/search", key="t0.png")["hits"]
+    finally:
+        lock.release()
+    assert files_in(changing.collection.uploads) == []
+    assert changing.client.delete(f"/v1/images/{_uploaded(changing, 25)}").status_code == 204
+
+
+def _uploaded(served: Served, seed: int) -> str:
+    return str(served.post("/v1/images", content=png(seed)).json()["key"])
+
+
+def test_the_lock_is_free_between_changes(changing: Served) -> None:
+    key = _uploaded(changing, 26)
+    lock = WriterLock(changing.collection.path)
+    lock.take()
+    lock.release()
+    assert changing.client.delete(f"/v1/images/{key}").status_code == 204
+
+
+def test_a_commit_by_another_process_during_load_is_seen_and_loses_no_request(changing: Served, tmp_path: Path) -> None:
+    file = write(tmp_path / "new.png", texture(30))
+    command = [sys.executable, "-c", COMMIT, str(changing.collection.path), str(file), "new.png"]
+    stop, answers = threading.Event(), list[int]()
+
+    def ask(number: int) -> None:
+        with httpx.Client(base_url=changing.url, timeout=PATIENCE) as client:
+            while not stop.is_set():
+                if number % 2:
+                    answers.append(client.get("/v1/search", params={"key": "t0.png"}).status_code)
+                else:
+                    answers.append(client.post("/v1/search", content=png(number % 5)).status_code)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as other:
+        for thread in threads:
+            thread.start()
+        try:
+            until(lambda: len(answers) >= 4)
+            problem(changing.get("/v1/images/new.png"), 404, "no-such-picture")
+            assert other.stdin
+            other.stdin.write(b"now\n")
+            other.stdin.close()
+            until(lambda: changing.get("/v1/images/new.png").status_code == 200)
+            seen = len(answers)
+            until(lambda: len(answers) >= seen + 8)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        assert other.wait(PATIENCE) == 0
+    assert set(answers) == {200}
+    assert changing.post("/v1/search", content=png(30)).json()["hits"][0]["key"] == "new.png"
+
+
+def test_groups_leave_out_what_was_removed_since(changing: Served) -> None:
+    copies = [_uploaded(changing, 40)]
+    with Index.open(changing.collection.path) as index:
+        index.add(png(40), key="twin")
+    assert changing.post("/v1/duplicates").status_code == 202
+    until(lambda: changing.json("/v1/duplicates")["state"] == "done")
+    assert sorted(p["key"] for p in changing.json("/v1/duplicates")["groups"][0]["pictures"]) == ["twin", *copies]
+    for key in ("twin", *copies):
+        changing.client.delete(f"/v1/images/{key}")
+    assert changing.json("/v1/duplicates")["groups"] == []
+
+
+def test_one_search_for_groups_at_a_time(changing: Served) -> None:
+    """The second comes while the first is held up by a lock on the facts that it needs."""
+    tables = [segment.table for segment in changing.collection.index._snapshot.segments]
+    for table in tables:
+        table._lock.acquire()
+    try:
+        assert changing.collection.index is not None
+        first = changing.post("/v1/duplicates", params={"kind": "scene"})
+        assert (first.status_code, first.json()["state"]) == (202, "running")
+        problem(changing.post("/v1/duplicates"), 409, "already-running")
+    finally:
+        for table in tables:
+            table._lock.release()
+    until(lambda: changing.json("/v1/duplicates", kind="scene")["state"] == "done")
