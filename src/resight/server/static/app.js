@@ -19,36 +19,39 @@ let leaving = new AbortController();
 /** @type {Map<string, number>} */
 const scrolled = new Map(); // how far each address was
 
-/** Show what the address names. A view shows its parameters, and may return what to give the focus to. */
+/**
+ * Show what the address names. A view shows its parameters; it may return what to give the focus to, or null if the
+ * reader should stay where he is.
+ */
 async function route() {
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
   const [name, parameters] = location.hash.replace(/^#\/?/, "").split("?");
   const view = VIEWS[name] ?? search;
-  const arriving = current.view !== view;
+  const [first, arriving] = [current.view === null, current.view !== view];
   scrolled.set(current.hash, scrollY);
   for (const link of document.querySelectorAll("header nav a")) {
     link.setAttribute("aria-current", VIEWS[link.hash.slice(2)] === view ? "page" : "false");
   }
-  if (arriving) {
-    main.replaceChildren(view.root);
-    if (current.view) view.root.querySelector("h1").focus({ preventScroll: true });
-  }
+  const heading = view.root.querySelector("h1");
+  if (arriving) main.replaceChildren(view.root);
+  if (arriving && !first) heading.focus({ preventScroll: true });
   const moved = current.hash !== location.hash;
   current = { view, hash: location.hash };
   try {
     const focus = await view.show(new URLSearchParams(parameters), signal);
     if (signal.aborted) return;
     focus?.focus({ preventScroll: true });
+    if (!first && document.activeElement === document.body) heading.focus({ preventScroll: true }); // what had it is gone
+    if (moved && focus !== null) scrollTo(0, scrolled.get(location.hash) ?? 0);
   } catch (error) {
     if (signal.aborted) return;
     if (error.status === 401) return enter();
     say("");
     view.outcome.replaceChildren(problem(error, route));
   }
-  document.title = `${view.root.querySelector("h1").textContent} – resight`;
-  if (moved && arriving) scrollTo(0, scrolled.get(location.hash) ?? 0);
+  document.title = `${heading.textContent} – resight`;
 }
 
 /** Ask for the token, then go on. */
@@ -95,6 +98,7 @@ document.addEventListener("drop", (event) => {
 });
 document.getElementById("skip").onclick = () => main.querySelector("h1")?.focus();
 signOut.onclick = async () => {
+  main.replaceChildren(); // its pictures would be refused
   await send("DELETE", "session").catch(() => {});
   forgetPictures();
   location.reload();

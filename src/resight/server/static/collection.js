@@ -7,17 +7,15 @@ import { address, forget } from "./query.js";
 import { markButton, reflect } from "./removal.js";
 
 const PAGE = 48; // pictures
+const [ADDED, KNOWN] = ["Added", "Already there"];
 
 const heading = title("Collection");
 const add = fileButton("Add pictures", upload, { multiple: true, className: "button main" });
-const uploads = element("section", { className: "uploads", hidden: true, "aria-label": "Uploads" });
 export const outcome = element("div", { className: "outcome" });
-export const root = element("div", {}, element("div", { className: "tools bar" }, heading, add), uploads, outcome);
+export const root = element("div", {}, element("div", { className: "tools bar" }, heading, add), outcome);
 
 /** @type {Map<string | null, string | null>} */
 const before = new Map(); // the page before each that was reached by "next"
-/** @type {AbortController | null} */
-let sending = null;
 
 /** @param {URLSearchParams} parameters `after`: where the page begins @param {AbortSignal} signal */
 export async function show(parameters, signal) {
@@ -53,27 +51,25 @@ function pages(after, next) {
 
 /** Send files one by one, and say what became of each. @param {File[]} files */
 export async function upload(files) {
-  if (sending) return say("Wait until the pictures before these are there, then add more.");
-  sending = new AbortController();
+  const stopping = new AbortController();
   const bar = element("progress", { max: files.length, value: 0, "aria-label": "Pictures sent" });
   const text = element("p", {}, `Adding ${count(files.length)} …`);
-  const stop = button("Stop", () => sending.abort());
-  const close = button("Close", () => (uploads.hidden = true));
-  const fates = files.map((file) => element("li", {}, element("span", { className: "name" }, file.name), element("span", {})));
-  uploads.replaceChildren(element("div", { className: "tools bar" }, text, stop), bar, element("ul", {}, ...fates));
-  uploads.hidden = false;
+  const stop = button("Stop", () => stopping.abort());
+  const fates = files.map(({ name }) => element("li", {}, element("span", {}, name), element("span", {})));
+  const head = element("div", { className: "tools bar" }, text, stop);
+  const panel = element("section", { className: "uploads", "aria-label": "Uploads" }, head, bar, element("ul", {}, ...fates));
+  outcome.before(panel);
   say(text.textContent);
   let added = 0;
   for (const [number, file] of files.entries()) {
-    const fate = await fateOf(file, sending.signal);
-    added += fate === "Added" ? 1 : 0;
+    const fate = await fateOf(file, stopping.signal);
+    added += fate === ADDED ? 1 : 0;
     fates[number].lastChild.textContent = fate;
-    fates[number].classList.toggle("failed", fate !== "Added" && fate !== "Already there");
+    fates[number].classList.toggle("failed", fate !== ADDED && fate !== KNOWN);
     bar.value = number + 1;
   }
-  sending = null;
   text.textContent = `${added} of ${count(files.length)} added`;
-  stop.replaceWith(close);
+  stop.replaceWith(button("Close", () => panel.remove()));
   say(text.textContent);
   forget();
   document.dispatchEvent(new Event("collection-changed"));
@@ -84,7 +80,7 @@ async function fateOf(file, signal) {
   if (signal.aborted) return "Not sent";
   try {
     const { status } = await send("POST", "images", { query: { name: file.name }, body: file, signal });
-    return status === 201 ? "Added" : "Already there";
+    return status === 201 ? ADDED : KNOWN;
   } catch (error) {
     return error.name === "AbortError" ? "Stopped" : error.message;
   }

@@ -14,8 +14,8 @@ const narrow = matchMedia("(max-width: 700px)");
 
 const heading = title("Match");
 const back = element("a", { className: "button" }, "‹ Results");
-const previous = element("a", { className: "button" }, "‹", element("span", {}, " Previous"));
-const next = element("a", { className: "button" }, element("span", {}, "Next "), "›");
+const previous = element("a", { className: "button" }, "‹", element("span", {}, "Previous"));
+const next = element("a", { className: "button" }, element("span", {}, "Next"), "›");
 const place = element("span", { className: "hint" });
 const turns = element("nav", { className: "tools", "aria-label": "Results" }, previous, place, next);
 const facts = element("p", { className: "facts" });
@@ -65,7 +65,7 @@ export async function show(parameters, signal) {
 
 /** @param {KeyboardEvent} event */
 export function press(event) {
-  if (event.target.matches?.("input") || event.altKey || event.ctrlKey || event.metaKey) return;
+  if (event.target.matches("[type=radio], [type=range]") || event.altKey || event.ctrlKey || event.metaKey) return;
   const link = { ArrowLeft: previous, ArrowRight: next, Escape: back }[event.key];
   if (link && !link.closest("[hidden]") && link.href) link.click();
 }

@@ -101,7 +101,7 @@ async function page(query, offset, signal) {
     query.key !== null
       ? await call("GET", "search", { query: wanted, signal })
       : await call("POST", "search", { query: wanted, body: await pictureOf(query), signal });
-  return { ...found, more: found.hits.length === top && offset + top < MOST };
+  return { ...found, more: offset + top < found.total };
 }
 
 /** @param {Query} query @returns {Promise<Blob>} */

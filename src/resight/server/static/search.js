@@ -39,7 +39,8 @@ export async function show(parameters, signal) {
   if (!query) return welcome(signal);
   const place = address("search", query);
   if (listed === place && isAnswered(query)) return opened;
-  if (before?.key !== query.key || before?.picture !== query.picture) await showPicture(signal);
+  const same = before?.key === query.key && before?.picture === query.picture;
+  if (!same) await showPicture(signal);
   heading.textContent = "Results";
   listed = opened = null;
   outcome.replaceChildren(loading("Searching …"));
@@ -50,7 +51,7 @@ export async function show(parameters, signal) {
   chooser.set(region ? shares(region) : null);
   list(found);
   listed = place;
-  return null;
+  return same ? null : undefined;
 }
 
 async function welcome(signal) {
