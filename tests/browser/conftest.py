@@ -24,7 +24,7 @@ from resight import Index
 from ..test_index import Pixels, texture, write
 
 pytest.importorskip("playwright", reason="pip install resight[dev] brings Playwright")
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 expect.set_options(timeout=30_000)  # a slow machine is no failure
 STARTS = 120.0  # seconds a server may take: it compiles its kernels at first
@@ -116,6 +116,10 @@ class Watched:
     page: Page
     complaints: list[str] = field(default_factory=list)
 
+    def hear(self, said: ConsoleMessage) -> None:
+        if said.type in ("error", "warning"):
+            self.complaints.append(said.text)
+
     def expect_complaint(self, part: str) -> None:
         assert [text for text in self.complaints if part in text]
         self.complaints = [text for text in self.complaints if part not in text]
@@ -135,7 +139,7 @@ def open_page(chromium: Browser) -> Iterator[Opener]:
         opened.append(watched)
         page = watched.page
         page.on("pageerror", lambda error: watched.complaints.append(str(error)))
-        page.on("console", lambda said: said.type in ("error", "warning") and watched.complaints.append(said.text))
+        page.on("console", watched.hear)
         page.goto(address)
         return watched
 

@@ -28,8 +28,8 @@ def give(page: Page, path: Path, how: str) -> None:
             const transfer = new DataTransfer();
             const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
             transfer.items.add(new File([bytes], name, { type: "image/png" }));
-            const made = how === "paste" ? new ClipboardEvent("paste", { clipboardData: transfer, bubbles: true })
-                                         : new DragEvent(how, { dataTransfer: transfer, bubbles: true, cancelable: true });
+            const [kind, holder] = how === "paste" ? [ClipboardEvent, "clipboardData"] : [DragEvent, "dataTransfer"];
+            const made = new kind(how, { [holder]: transfer, bubbles: true, cancelable: true });
             document.body.dispatchEvent(made);
         }""",
         [how, path.name, base64.b64encode(path.read_bytes()).decode()],
@@ -161,9 +161,10 @@ def test_the_overlay_lays_the_query_on_what_it_matches(page: Page, tmp_path: Pat
     for value in ("0", "100"):  # the query alone, the result alone
         blend.fill(value)
         code = page.locator("canvas").evaluate("(canvas) => canvas.toDataURL().split(',')[1]")
-        seen.append(cv2.imdecode(np.frombuffer(base64.b64decode(code), np.uint8), cv2.IMREAD_GRAYSCALE))
+        coded = np.frombuffer(base64.b64decode(code), np.uint8)
+        seen.append(np.asarray(cv2.imdecode(coded, cv2.IMREAD_GRAYSCALE), float))
     inside = np.s_[8:-8, 8:-8]
-    query, result = (pixels[inside].astype(float) for pixels in seen)
+    query, result = (pixels[inside] for pixels in seen)
     assert np.abs(result - POSTER[inside]).mean() < 4
     assert np.abs(query - result).mean() < 4
     assert np.abs(query - np.fliplr(result)).mean() > 20  # what a wrong map would give
