@@ -1,0 +1,109 @@
+/** Duplicates: groups of copies or of pictures of one scene; keep one of each and remove the others. */
+
+import { call, pause, send } from "./api.js";
+import { card, nameOf, percent } from "./card.js";
+import { button, count, element, loading, nothing, problem, say, title } from "./dom.js";
+import { address } from "./query.js";
+import { mark, markButton, reflect } from "./removal.js";
+
+const KINDS = { copy: "Copies", scene: "Same scene" };
+const ABOUT = {
+  copy: "Copies are the same picture as a whole: resized, compressed or retouched, perhaps. Open one to compare it.",
+  scene: "Pictures of one scene show the same thing, perhaps from elsewhere. Open one to compare it.",
+};
+const POLL = 0.7; // seconds
+
+const links = Object.entries(KINDS).map(([kind, name]) =>
+  element("a", { className: "choice", href: address("duplicates", { kind }) }, name),
+);
+const about = element("p", { className: "hint" });
+export const outcome = element("div", { className: "outcome" });
+const kinds = element("nav", { className: "tools", "aria-label": "Kind of groups" }, ...links);
+export const root = element("div", {}, element("div", { className: "tools bar" }, title("Duplicates"), kinds), about, outcome);
+
+/** @param {URLSearchParams} parameters `kind` and, for later groups, `after` @param {AbortSignal} signal */
+export async function show(parameters, signal) {
+  const kind = parameters.get("kind") === "scene" ? "scene" : "copy";
+  const after = parameters.get("after");
+  Object.keys(KINDS).forEach((name, n) => links[n].setAttribute("aria-current", name === kind ? "page" : "false"));
+  about.textContent = ABOUT[kind];
+  outcome.replaceChildren(loading("Loading groups …"));
+  const look = () => call("GET", "duplicates", { query: { kind, after }, signal });
+  let found = await look();
+  if (found.state === "running") found = await wait(found, look, signal);
+  const { commit } = await call("GET", "health", { signal });
+  if (found.state === "idle") outcome.replaceChildren(invitation(kind, signal));
+  else list(kind, found, found.commit !== commit, signal);
+}
+
+/** Show progress until it is done. */
+async function wait(found, look, signal) {
+  const bar = element("progress", { max: Math.max(1, found.total), "aria-label": "Pictures compared" });
+  const text = element("p", {});
+  outcome.replaceChildren(element("div", { className: "nothing" }, text, bar));
+  say("Comparing every picture with the others …");
+  while (found.state === "running") {
+    bar.value = found.done;
+    text.textContent = `Compared ${found.done} of ${count(found.total)} …`;
+    await pause(POLL, signal);
+    found = await look();
+  }
+  return found;
+}
+
+function invitation(kind, signal) {
+  say("Not looked for yet.");
+  const text = "Every picture is compared with the others. This takes a while in a large collection; you may leave the page.";
+  return nothing("Not looked for yet", element("p", {}, text), starter("Look for groups", kind, signal));
+}
+
+function starter(text, kind, signal) {
+  const made = button(text, start, "main");
+  async function start() {
+    made.disabled = true;
+    try {
+      await send("POST", "duplicates", { query: { kind }, signal });
+      await show(new URLSearchParams({ kind }), signal);
+    } catch (error) {
+      if (!signal.aborted) outcome.replaceChildren(problem(error, start));
+    }
+  }
+  return made;
+}
+
+function list(kind, { groups, next }, stale, signal) {
+  const again = starter("Look again", kind, signal);
+  const parts = [];
+  if (stale) parts.push(element("p", { className: "notice" }, "The collection has changed since. ", again));
+  if (!groups.length) {
+    const text = element("p", {}, kind === "copy" ? "No picture is a copy of another." : "No two show the same thing.");
+    parts.push(nothing("Nothing belongs together", text));
+  }
+  parts.push(...groups.map((group, number) => groupOf(group.pictures, number + 1)));
+  if (next) parts.push(element("p", { className: "more" }, pageLink(kind, next)));
+  outcome.replaceChildren(...parts);
+  reflect();
+  say(groups.length ? count(groups.length, "group") : "Nothing belongs together.");
+}
+
+function pageLink(kind, after) {
+  return element("a", { className: "button", href: address("duplicates", { kind, after }) }, "More groups ›");
+}
+
+/** A group, the picture with the most pixels first. */
+function groupOf(pictures, number) {
+  const cards = pictures.map((picture, at) => {
+    const { key, width, height, confidence } = picture;
+    const name = nameOf(picture);
+    const keep = button("Keep only this", () => {
+      mark([key], false);
+      mark(pictures.map((one) => one.key).filter((other) => other !== key), true); // prettier-ignore
+    });
+    keep.setAttribute("aria-label", `Keep only ${name}, and mark the others to be removed`);
+    const href = address("match", { key: pictures[at ? 0 : 1].key }, { with: key, alone: 1 });
+    const lines = [`${width} × ${height} · ${percent(confidence)}`];
+    return card(picture, { href, lines, tools: [keep, markButton(key, name)] });
+  });
+  const head = element("h2", {}, count(pictures.length));
+  return element("section", { className: "group", "aria-label": `Group ${number}` }, head, element("ul", { className: "grid" }, ...cards));
+}

@@ -1,0 +1,200 @@
+/** Search: what is searched for, the part of it that counts, and what was found. */
+
+import { call } from "./api.js";
+import { card, certainty, isConfirmed, nameOf, outline } from "./card.js";
+import { button, count, element, fileButton, loading, nothing, problem, say, title } from "./dom.js";
+import { address, ask, isAnswered, pictureAddress, readQuery, search, searchOn } from "./query.js";
+import { PartChooser } from "./region.js";
+
+const OFFERED = 12; // pictures of the collection to begin with
+
+const heading = title("Search");
+const asked = element("section", { className: "asked", "aria-label": "Your picture" });
+export const outcome = element("section", { className: "found", "aria-label": "Results" });
+export const root = element("div", { className: "search" }, heading, element("div", { className: "columns" }, asked, outcome));
+
+const chooser = new PartChooser(settle, reflect);
+const choose = button("Choose a part", () => chooser.begin());
+const searchPart = button("Search this part", () => settle(chooser.part), "main");
+const whole = button("Whole picture", () => settle(null));
+const help = element(
+  "p",
+  { className: "hint", id: "part-help" },
+  "Draw a part, or drag its corners. ",
+  element("span", { className: "by-mouse" }, "By keyboard: arrows move it, with Shift they resize it, Enter searches."),
+);
+
+/** @type {import("./query.js").Query | null} */
+let query = null;
+let size = { width: 1, height: 1 }; // of the query's picture
+/** @type {string | null} */
+let listed = null; // the address whose results are shown
+/** @type {HTMLElement | null} */
+let opened = null; // the card to return to
+
+/** @param {URLSearchParams} parameters @param {AbortSignal} signal */
+export async function show(parameters, signal) {
+  const before = query;
+  query = readQuery(parameters);
+  if (!query) return welcome(signal);
+  const place = address("search", query);
+  if (listed === place && isAnswered(query)) return opened;
+  const same = before?.key === query.key && before?.picture === query.picture;
+  if (!same) await showPicture(signal);
+  heading.textContent = "Results";
+  listed = opened = null;
+  outcome.replaceChildren(loading("Searching …"));
+  const found = await search(query, signal);
+  size = found.query;
+  const region = query.region?.split(",").map(Number);
+  chooser.frame.inert = choose.disabled = false;
+  chooser.set(region ? shares(region) : null);
+  list(found);
+  listed = place;
+  return same ? null : undefined;
+}
+
+async function welcome(signal) {
+  listed = null;
+  heading.textContent = "Find every picture of the same thing";
+  asked.replaceChildren(
+    element(
+      "div",
+      { className: "welcome" },
+      element("p", { className: "by-mouse" }, "Drop a picture anywhere, paste one, or"),
+      element("p", { className: "tools" }, ...chooserButtons("main")),
+    ),
+  );
+  outcome.replaceChildren(loading("Looking at the collection …"));
+  const { images, total } = await call("GET", "images", { query: { limit: OFFERED }, signal });
+  say("");
+  if (!images.length) {
+    const link = element("a", { href: "#/collection", className: "button main" }, "Add pictures");
+    outcome.replaceChildren(nothing("The collection is empty", element("p", {}, "Add pictures first, then search."), link));
+    return;
+  }
+  const cards = images.map((picture) => card(picture, { href: address("search", { key: picture.key }) }));
+  const all = element("a", { href: "#/collection" }, `Browse all ${count(total)}`);
+  outcome.replaceChildren(
+    element("h2", {}, "Or begin with one of the collection"),
+    element("ul", { className: "grid small" }, ...cards),
+    element("p", {}, all),
+  );
+}
+
+function chooserButtons(className) {
+  const chosen = ([first]) => ask(first);
+  return [
+    fileButton("Choose a picture", chosen, { className: `button ${className}` }),
+    fileButton("Take a photo", chosen, { camera: true }),
+  ];
+}
+
+/** The query's picture, with what can be done to it. */
+async function showPicture(signal) {
+  asked.replaceChildren();
+  chooser.set(null);
+  chooser.frame.inert = choose.disabled = true; // until the picture's size is known
+  const source = await pictureAddress(query);
+  signal.throwIfAborted();
+  chooser.image.src = source;
+  const unseen = element("p", { className: "hint", hidden: true }, "This browser cannot show this kind of picture.");
+  chooser.image.onload = chooser.image.onerror = ({ type }) => (unseen.hidden = type === "load");
+  const name = query.key === null ? null : element("p", { className: "name" }, nameOf({ key: query.key }));
+  const tools = element("p", { className: "tools" }, choose, searchPart, whole);
+  const others = element("details", {}, element("summary", {}, "Another picture"));
+  others.append(element("p", { className: "tools" }, ...chooserButtons("")));
+  asked.replaceChildren(chooser.frame, unseen, ...(name ? [name] : []), tools, help, others);
+}
+
+/** Search the part that was chosen, or the whole picture. @param {import("./region.js").Part | null} part */
+function settle(part) {
+  const pixels = part && [part.x * size.width, part.y * size.height, part.width * size.width, part.height * size.height];
+  const target = address("search", { ...query, region: pixels && pixels.map(Math.round).join(",") });
+  chooser.set(part);
+  if (!part) choose.focus(); // the button that was pressed has gone
+  location.hash = target;
+}
+
+/** The buttons that make sense now. */
+function reflect() {
+  const part = chooser.part !== null;
+  [choose.hidden, searchPart.hidden, whole.hidden, help.hidden] = [part, !part, !part, !part];
+}
+
+/** @param {number[]} region in pixels */
+function shares([x, y, width, height]) {
+  return { x: x / size.width, y: y / size.height, width: width / size.width, height: height / size.height };
+}
+
+/** @param {import("./query.js").Found} found */
+function list({ hits, query: used, more }) {
+  if (!hits.length) {
+    const advice = used.features
+      ? "No picture of the collection shares enough details with this one."
+      : "There are too few details in it. Choose a larger part, or a sharper picture.";
+    outcome.replaceChildren(nothing("Nothing was found", element("p", {}, advice)));
+    say("Nothing was found");
+    return;
+  }
+  const confirmed = group("confirmed", "Confirmed", "The same details, in the same arrangement.");
+  const weak = group("weak", "Weak candidates", "They come nearest, but their details do not clearly agree.");
+  const next = element("p", { className: "more" }, button("More results", () => goOn(next, [confirmed, weak])));
+  next.hidden = !more;
+  outcome.replaceChildren(confirmed, weak, next);
+  fill([confirmed, weak], hits);
+  sum({ hits, more });
+}
+
+/** Say how many were found. */
+function sum({ hits, more }) {
+  const sure = hits.filter(isConfirmed).length;
+  const perhaps = more && sure === hits.length ? ", perhaps more" : "";
+  heading.textContent = sure ? `${count(sure)} found${perhaps}` : "Nothing is confirmed";
+  say(`${heading.textContent}. ${count(hits.length - sure, "weak candidate")}.`);
+}
+
+/** A part of the results, hidden as long as nothing is in it. */
+function group(className, name, about) {
+  const head = element("div", { className: "head" }, element("h2", {}, name), element("p", { className: "hint" }, about));
+  const pictures = element("ol", { className: className === "weak" ? "grid small" : "grid" });
+  return element("section", { className, hidden: true, "aria-label": name }, head, pictures);
+}
+
+/** @param {HTMLElement[]} groups the confirmed and the weak */
+function fill(groups, hits) {
+  const cards = hits.map((hit) => {
+    const made = card(hit, {
+      href: address("match", query, { with: hit.key }),
+      lines: [certainty(hit)],
+      around: outline(hit),
+    });
+    made.firstChild.addEventListener("click", () => (opened = made.firstChild));
+    const target = groups[isConfirmed(hit) ? 0 : 1];
+    target.hidden = false;
+    target.querySelector("ol").append(made);
+    return made;
+  });
+  return cards[0];
+}
+
+/** The next page of results, below those that are there. */
+async function goOn(next, groups) {
+  const [pressed] = next.children;
+  pressed.disabled = true;
+  next.parentNode.querySelector(".problem")?.remove();
+  try {
+    const asking = query;
+    const hits = await searchOn(query);
+    if (asking !== query) return;
+    const first = fill(groups, hits);
+    const found = await search(query);
+    next.hidden = !found.more;
+    sum(found);
+    first?.firstChild.focus({ preventScroll: true });
+  } catch (error) {
+    next.after(problem(error, () => goOn(next, groups)));
+  } finally {
+    pressed.disabled = false;
+  }
+}
