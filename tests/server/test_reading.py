@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cv2
+import httpx
 import numpy as np
 import pytest
 
@@ -10,6 +11,7 @@ import resight
 from resight.index import Index
 from resight.recipes import RECIPES
 
+from ..test_index import Pixels, texture
 from .conftest import Place, png
 from .served import Served, problem, until
 
@@ -45,8 +47,7 @@ def test_pages_of_hits_follow_each_other(served: Served) -> None:
 
 
 def test_a_region_asks_alone(served: Served) -> None:
-    joined = np.hstack([cv2.imdecode(np.frombuffer(png(s), np.uint8), cv2.IMREAD_GRAYSCALE) for s in (1, 2)])
-    data = bytes(cv2.imencode(".png", joined)[1])
+    data = bytes(cv2.imencode(".png", np.hstack([texture(1), texture(2)]))[1])
     best = [
         served.post("/v1/search", content=data, params={"region": box}).json()["hits"][0]["key"]
         for box in ("0,0,240,240", "240,0,240,240")
@@ -106,13 +107,11 @@ def test_the_collection_is_paged_by_key(served: Served) -> None:
     keys = [image["key"] for image in whole["images"]]
     assert keys == sorted(keys)
     assert (whole["total"], whole["next"], len(keys)) == (7, None, 7)
-    seen, after = [], {}
-    while True:
-        page = served.json("/v1/images", limit=3, **after)
+    page = served.json("/v1/images", limit=3)
+    seen = page["images"]
+    while page["next"]:
+        page = served.json("/v1/images", limit=3, after=page["next"])
         seen += page["images"]
-        if page["next"] is None:
-            break
-        after = {"after": page["next"]}
     assert seen == whole["images"]
     problem(served.get("/v1/images", params={"after": "no cursor"}), 400, "bad-request")
 
@@ -124,17 +123,19 @@ def test_facts(served: Served) -> None:
     problem(served.get("/v1/images/t99.png"), 404, "no-such-picture")
 
 
+def decoded(answer: httpx.Response) -> Pixels:
+    pixels = cv2.imdecode(np.frombuffer(answer.content, np.uint8), cv2.IMREAD_GRAYSCALE)
+    assert pixels is not None
+    return pixels.astype(np.uint8)
+
+
 def test_thumbnails_and_pictures(served: Served) -> None:
     small = served.get("/v1/thumbnail", params={"key": "t0.png", "side": 100})
     assert small.headers["content-type"] == "image/jpeg"
     assert small.headers["cache-control"].startswith("private")
-    pixels = cv2.imdecode(np.frombuffer(small.content, np.uint8), cv2.IMREAD_COLOR)
-    assert pixels.shape == (100, 100, 3)
+    assert decoded(small).shape == (100, 100)
     large = served.get("/v1/picture", params={"key": "t0.png"})
-    shown = cv2.imdecode(np.frombuffer(large.content, np.uint8), cv2.IMREAD_GRAYSCALE)
-    whole = cv2.imdecode(np.frombuffer(png(0), np.uint8), cv2.IMREAD_GRAYSCALE)
-    assert shown.shape == whole.shape
-    assert np.abs(shown.astype(int) - whole).mean() < 5
+    assert np.abs(decoded(large).astype(int) - texture(0)).mean() < 5
     assert small.headers["etag"] != large.headers["etag"]
     known = {"if-none-match": small.headers["etag"]}
     again = served.get("/v1/thumbnail", params={"key": "t0.png", "side": 100}, headers=known)

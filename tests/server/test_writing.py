@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -176,6 +179,29 @@ def test_groups_leave_out_what_was_removed_since(changing: Served) -> None:
     for key in ("twin", *copies):
         changing.client.delete(f"/v1/images/{key}")
     assert changing.json("/v1/duplicates")["groups"] == []
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_commands_of_the_manual_run(changing: Served, tmp_path: Path) -> None:
+    manual = (Path(__file__).parents[2] / "docs" / "SERVER.md").read_text()
+    (block,) = re.findall(r"```sh\n(.*?)```", manual, re.DOTALL)
+    commands = block.strip().splitlines()
+    assert len(commands) > 10
+    files = {name: write(tmp_path / name, texture(50 + n)) for n, name in enumerate(("beach.jpg", "tower.jpg"))}
+    write(tmp_path / "query.jpg", texture(50)[20:220, 30:230])
+    write(tmp_path / "new.jpg", texture(52))
+    with Index.open(changing.collection.path) as index:
+        for name, file in files.items():
+            index.add(file, key=name)
+    strict = 'curl() { command curl -sS --fail "$@"; }\n'
+    for command in commands:
+        ran = subprocess.run(
+            ["sh", "-c", strict + command], cwd=tmp_path, env={**os.environ, "server": changing.url}, check=False
+        )
+        assert ran.returncode == 0, command
+    assert (tmp_path / "small.jpg").read_bytes().startswith(b"\xff\xd8\xff")
+    problem(changing.get("/v1/images/tower.jpg"), 404, "no-such-picture")
+    until(lambda: changing.json("/v1/duplicates")["state"] == "done")
 
 
 def test_one_search_for_groups_at_a_time(changing: Served) -> None:
