@@ -18,13 +18,11 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from resight import Index
 
 from ..test_index import Pixels, texture, write
-
-pytest.importorskip("playwright", reason="pip install resight[dev] brings Playwright")
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 expect.set_options(timeout=30_000)  # a slow machine is no failure
 STARTS = 120.0  # seconds a server may take: it compiles its kernels at first
