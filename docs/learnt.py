@@ -19,8 +19,7 @@ from resight.cli.evaluating import default_cache
 from resight.cli.experimenting import default_data
 from resight.evaluation.datasets import load
 from resight.evaluation.runner import Runner
-from resight.evaluation.splits import Half, cut
-from resight.learning import examples
+from resight.evaluation.splits import Contents, Half, cut
 from resight.learning.descent import OBJECTIVES, descend
 from resight.learning.pairs import Pairs
 from resight.learning.patterns import coarser, finest
@@ -35,14 +34,6 @@ GROUPS, MOST, BINS, ROUNDS = 5, 3, 8, 200
 SHOWN = [*range(0, 10), *range(10, 50, 5), *range(50, ROUNDS, 10), ROUNDS - 1]  # rounds
 NAMES = {"nearest": "eq. 11: against the best irrelevant picture", "pairs": "eq. 9: against all of them"}
 OPTIONS = LearnOptions()
-
-
-def pairs_of(training: Half) -> Pairs:
-    given = examples(
-        training.lists, training.asked(), training.things,
-        pictures=len(training.keys), counts=training.counts, options=OPTIONS,
-    )  # fmt: skip
-    return given.pairs(GROUPS, MOST)
 
 
 def rounds(pairs: Pairs, test: Half, name: str) -> list[float]:
@@ -100,9 +91,9 @@ def main() -> None:
     asked = parser.parse_args()
     dataset = load("ukbench", asked.data / "ukbench")
     runner = Runner(cache=asked.cache, vocabulary=Vocabulary.ready(), processes=processors())
-    training, test = cut(dataset, runner.prepare(dataset, FeatureOptions()), seed=0)
+    training, test = cut(dataset, Contents.read(runner.prepare(dataset, FeatureOptions())), seed=0)
     cosine = test.judge(ScoringOptions(measure="cosine"))["ns"]
-    pairs = pairs_of(training)
+    pairs = training.examples(OPTIONS).pairs(GROUPS, MOST)
     found = {name: rounds(pairs, test, name) for name in NAMES}
     figure = Figure(figsize=(12, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
