@@ -11,7 +11,6 @@ from .experiment import Experiment, Learnt, Trial
 KINDS = {
     "DoG": FeatureOptions(detector="sift"),
     "Hessian-Affine": FeatureOptions(detector="hessian-affine"),
-    "Hessian-Affine, upright": FeatureOptions(detector="hessian-affine", upright=True),
 }
 
 DETECTORS = Experiment(

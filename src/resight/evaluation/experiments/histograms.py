@@ -86,12 +86,6 @@ LEARN_SPLITS = Experiment(
             published=_cited("table 2", (0.870, 0.871, 3.70)),
             learning=LearnOptions(),
         ),
-        Trial(
-            label="learnt, not symmetric",
-            recipe=RECIPES["learnt"],
-            vocabulary=OWN,
-            learning=LearnOptions(symmetric=False),
-        ),
     ),
     splits=10,
 )  # fmt: skip
