@@ -1,6 +1,6 @@
 """Does the server keep up? Eight clients search at once, and a picture is committed meanwhile.
 
-    python benchmarks/serving.py --data ../shared/data [--seconds 60] [--pictures 1000] [--searches 2000]
+    python benchmarks/serving.py [--seconds 60] [--pictures 1000] [--searches 2000]
 
 Clients ask with pictures, regions and keys in turn, over the loopback. Then one client makes so many searches, and the
 server's memory is compared before and after. The server is a process of its own.
@@ -26,6 +26,7 @@ from resight import Index
 from resight.images import find_pictures
 from resight.machine import processors
 
+DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 CLIENTS = 8
 WARM = 200  # searches before memory is looked at
 
@@ -94,7 +95,7 @@ def commit(url: str, place: Path, extra: Path, said: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--pictures", type=int, default=1000)
     parser.add_argument("--searches", type=int, default=2000)

@@ -168,7 +168,7 @@ def test_health_metrics_and_openapi(served: Served) -> None:
     lines = served.get("/v1/metrics").text.splitlines()
     assert "resight_pictures 7" in lines
     assert "resight_commit 1" in lines
-    counted = [line for line in lines if 'route="/v1/images/{key:key}",status="404"' in line]
+    counted = [line for line in lines if 'method="GET",route="/v1/images/{key}",status="404"' in line]
     assert len(counted) == 1
     assert int(counted[0].split()[-1]) >= 1
     buckets = [int(line.split()[-1]) for line in lines if 'bucket{route="/v1/health"' in line]

@@ -68,11 +68,10 @@ class Groups:
 
         try:
             job.groups = index.duplicates(kind=job.kind, min_confidence=job.min_confidence, done=done)
-        except _Stopped:
-            job.failed = True
         except Exception:
-            log.exception("looking for duplicates failed")
             job.failed = True
+            if not self._stop.is_set():  # what fails then fails because the index is closed
+                log.exception("looking for duplicates failed")
 
 
 def living(group: Group, index: Index) -> Group | None:

@@ -154,7 +154,7 @@ class Guard:
                 await problem.response()(scope, receive, exchange.send)
         finally:
             self._held -= exchange.held
-            route = getattr(scope.get("route"), "path", "other")
+            route = getattr(scope.get("route"), "path_format", "other")
             self._metrics.count(scope["method"], route, exchange.status, time.monotonic() - started)
 
     def _admit(self, scope: Scope, headers: Headers) -> None:
@@ -222,7 +222,7 @@ class _Exchange:
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
-            headers.setdefault("cache-control", "no-store")
+            headers.setdefault("cache-control", "no-cache" if "etag" in headers else "no-store")
         elif not message.get("more_body", False) and self.status >= 400 and not self._complete:
             # The answer is out, its end is not: were the connection closed on unread bytes, the answer would be lost.
             await self._send({**message, "more_body": True})
