@@ -68,7 +68,7 @@ def serving(index: Path, *options: str) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-c", "from resight.cli import main; main()", "serve", str(index), "--port", str(port)]
-    log = index.with_suffix(".log")
+    log = index.with_suffix(f".{port}.log")
     with log.open("w") as told, subprocess.Popen([*command, *options], stdout=told, stderr=told) as process:
         try:
             address = f"http://127.0.0.1:{port}/"
