@@ -33,8 +33,7 @@ compiled = lambda: {
 }
 warm()
 before = compiled()
-for warmed in ("scoring.kernels.scan_product", "scoring.voting.add_votes", "rerank.verify._verify_each",
-               "features.hessian_affine.regions.regions", "features.hessian_affine.describe.histogram"):
+for warmed in ("scoring.kernels.scan_product", "scoring.voting.add_votes", "rerank.verify._verify_each"):
     assert before[f"resight.{warmed}"], before
 chosen = [ScoringOptions(weak_geometry=weak, inter=inter) for weak in (False, True) for inter in (False, True)]
 union = Recipe(description="", expand=ExpandOptions(kind="union"))

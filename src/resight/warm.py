@@ -38,10 +38,9 @@ def warm() -> None:
     CellSearch(nothing.astype(np.uint8)).search(nothing, 1)
     TreeSearch(nothing, Tree(nothing[:0], np.ones(2, np.int64))).search(nothing, 1)
     matches(words, part, np.zeros(1, np.int32), ScoringOptions())
-    spot = np.zeros((32, 32), np.uint8)
-    spot[14:18, 14:18] = 255  # something to find and to describe
+    blank = Picture(np.zeros((32, 32), np.uint8), 32, 32)
     for detector in DETECTORS:
-        extract(Picture(spot, 32, 32), options=FeatureOptions(detector=detector))
+        extract(blank, options=FeatureOptions(detector=detector))
     four = Placed(np.zeros((4, 2), np.float32), np.ones(4, np.float32), np.zeros(4, np.float32))
     verify(four, four, bounds=np.array([0, 4]), sizes=np.ones((1, 2), np.int64), options=VerifyOptions())
 

@@ -10,8 +10,9 @@ import numpy.typing as npt
 import pytest
 
 from resight.features import extract
-from resight.features.hessian_affine.detect import detect
+from resight.features.hessian_affine.detect import detect, extrema
 from resight.features.hessian_affine.pyramid import FIRST, build
+from resight.features.hessian_affine.regions import regions
 from resight.features.hessian_affine.shape import BLUR, ROUND
 from resight.options import FeatureOptions
 from resight.types import Features, Picture, Region
@@ -244,6 +245,18 @@ def test_a_region_is_in_full_size_pixels() -> None:
     inside = extract(picture(texture(), width=800, height=600), options=chosen(), region=region)
     assert len(inside) > 20
     assert (inside.xy >= [400, 300]).all()
+
+
+def test_a_blank_picture_compiles_all_that_others_need() -> None:
+    """As warm.py relies on: kernels have one signature each, whatever is found."""
+    for pixels, region in (
+        (np.zeros((32, 32), np.uint8), None),
+        (texture(), None),
+        (texture(), Region(50, 50, 99, 99)),
+    ):
+        extract(picture(pixels), options=chosen(max_features=20), region=region)
+    outer: list[Any] = [extrema, regions]
+    assert [len(kernel.signatures) for kernel in outer] == [1, 1]
 
 
 def test_a_region_beside_the_picture_holds_nothing() -> None:
