@@ -15,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import AfterValidator
+from starlette.concurrency import run_in_threadpool
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 
@@ -315,9 +316,9 @@ def show_health(shared: Shared, request: Request) -> shapes.Health:
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
-def show_metrics(shared: Shared) -> PlainTextResponse:
+async def show_metrics(shared: Shared) -> PlainTextResponse:
     """Counts for Prometheus."""
-    facts = shared.collection.index.info()
+    facts = await run_in_threadpool(lambda: shared.collection.index.info())  # noqa: PLW0108  # `index` may open files
     text = shared.metrics.text(
         work_under_way=shared.work.under_way,
         writes_under_way=shared.writes.under_way,

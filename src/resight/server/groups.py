@@ -35,22 +35,21 @@ class Job:
 
 
 class Groups:
-    """Used from one event loop; the work runs in a thread of its own."""
+    """Asked from any thread; the work runs in one of its own."""
 
     def __init__(self) -> None:
         self._job: Job | None = None
-        self._stop = threading.Event()
+        self._starting, self._stop = threading.Lock(), threading.Event()
 
     def start(self, index: Index, *, kind: str, min_confidence: float) -> Job:
         """Begin. Raises Problem while other work goes on."""
-        if self._job and self._job.state == "running":
-            raise Problem(
-                "already-running", f"{self._job.done} of {self._job.total} pictures are compared; wait until all are"
-            )
-        facts = index.info()
-        self._job = Job(kind, min_confidence, facts.pictures, facts.commit)
-        threading.Thread(target=self._work, args=(index, self._job), name="duplicates", daemon=True).start()
-        return self._job
+        with self._starting:
+            if (job := self._job) and job.state == "running":
+                raise Problem("already-running", f"{job.done} of {job.total} pictures are compared; wait until all are")
+            facts = index.info()
+            self._job = job = Job(kind, min_confidence, facts.pictures, facts.commit)
+        threading.Thread(target=self._work, args=(index, job), name="duplicates", daemon=True).start()
+        return job
 
     def job(self, kind: str, min_confidence: float) -> Job | None:
         """What has become of this work, if it was the last."""
