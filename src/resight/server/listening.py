@@ -12,6 +12,7 @@ from ..options import ServeOptions
 from .guard import is_loopback
 
 TOKEN_LENGTH = 16
+READ = 2**20  # bytes of a request's head: up to here one that is too long gets an answer, not a closed connection
 
 
 def insist_on_safety(options: ServeOptions, token: str | None) -> None:
@@ -58,6 +59,7 @@ def server(app: FastAPI) -> uvicorn.Server:
         uvicorn.Config(
             app,
             http="h11",
+            h11_max_incomplete_event_size=READ,
             ws="none",
             lifespan="off",
             log_level="warning",
