@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shutil
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from resight.errors import UsageError
+from resight.errors import StoreError, UsageError
 from resight.index import Index
 from resight.learning import Tried
 from resight.options import LearnOptions
@@ -35,10 +36,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "state"
-    yield place
-    assert not place.exists()  # nothing is left of a run that came to its end
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state"
 
 
 def test_groups_are_learnt_from(folder: Path, state: Path) -> None:
@@ -79,6 +78,28 @@ def test_an_interrupted_run_goes_on(folder: Path, state: Path) -> None:
             assert {t.word_groups for t in again} == {1, 2}
 
 
+def test_a_run_that_could_not_be_kept_goes_on(folder: Path, tmp_path: Path) -> None:
+    """What was tried is removed only once the index has the result."""
+    place = shutil.copytree(folder, tmp_path / "copy.resight")
+    state, heard, again = tmp_path / "copy.resight.learning", list[Tried](), list[Tried]()
+    in_the_way = place / "similarity-00000002.npz"
+
+    def hindered(tried: Tried) -> None:
+        heard.append(tried)
+        in_the_way.mkdir(exist_ok=True)
+
+    with pytest.raises(StoreError, match="Is a directory"), closing(Index.open(place)) as index:
+        index.learn(GROUPS, options=OPTIONS, report=hindered)
+    left = json.loads(state.read_text())["tried"]
+    assert left == [tried.as_dict() for tried in heard]
+    in_the_way.rmdir()
+    with Index.open(place) as index:
+        index.learn(GROUPS, options=OPTIONS, report=again.append)
+        assert index.info().similarity
+    assert [tried.as_dict() for tried in again] == left
+    assert not state.exists()
+
+
 def test_state_is_plain(folder: Path, state: Path) -> None:
     def stop(tried: Tried) -> None:
         raise KeyboardInterrupt
@@ -89,7 +110,6 @@ def test_state_is_plain(folder: Path, state: Path) -> None:
     again = Tried.from_dict(tried)
     assert again.as_dict() == tried
     assert again.weights.shape == (1, int(again.pattern.max()) + 1)
-    state.unlink()
 
 
 def test_geometry_finds_groups_by_itself(folder: Path) -> None:

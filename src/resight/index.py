@@ -327,7 +327,7 @@ class Index:
         groups: keys of pictures that show the same thing, by any name for it; unsure: pairs that may show the same, and
         are not learnt from. ``report`` hears of each choice of groups of words and weight pattern. An interrupted run
         goes on where it was, if nothing has changed since: what it has found stands in a file beside the index until
-        it is done.
+        the index has kept it.
         """
         self.commit()
         writer = self._writing()  # before anything is learnt that could then not be kept
@@ -341,6 +341,7 @@ class Index:
             report=report,
         )
         writer.keep_similarity(lesson.similarity)
+        self._learning.unlink(missing_ok=True)
         self.refresh()
         return lesson
 

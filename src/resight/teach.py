@@ -90,8 +90,8 @@ def learn_similarity(
 ) -> Lesson:
     """Learn from groups of two or more pictures, and from others that are unlike them, but for pairs that are unsure.
 
-    What has been tried stands in the file ``state`` until all is done: an interrupted run goes on from there, and
-    ``report`` hears of what it had tried, too.
+    What has been tried stands in the file ``state``, which the caller removes once the lesson is kept: an interrupted
+    run goes on from there, and ``report`` hears of what it had tried, too.
     """
     if snapshot.manifest.vocabularies > 1:
         raise UsageError("a similarity is learnt for one vocabulary, and this index has several")
@@ -125,7 +125,6 @@ def learn_similarity(
     for each in known:
         note(each)
     found = learn(given, options, known=known, report=note)
-    state.unlink(missing_ok=True)
     return Lesson(found.similarity(counts), found.map, groups=len(things), queries=len(asked), pictures=len(place))
 
 
