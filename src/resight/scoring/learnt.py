@@ -41,12 +41,17 @@ def positive(similarity: Float32) -> Float32:
 @kernel
 def scan_steps(word: Int32, steps: Float32, offsets: Int64, list_image: UInt32, scores: Float32) -> None:
     """scores[image] += steps[row, 1] + … + steps[row, tf], where those beyond the last column are 0."""
-    last, one, nothing = np.uint64(steps.shape[1] - 1), np.uint64(1), np.uint64(0)
+    one, nothing, longest = np.uint64(1), np.uint64(0), 0
     for row in range(len(word)):
-        mine, before, count = steps[row], NOBODY, nothing
+        longest = max(longest, offsets[word[row] + 1] - offsets[word[row]])
+    # As long as any count can be, and 0 beyond the last step: a lookup is cheaper than a comparison with the last.
+    added = np.zeros(longest + steps.shape[1], np.float32)
+    for row in range(len(word)):
+        added[: steps.shape[1]] = steps[row]
+        before, count = NOBODY, nothing
         for posting in range(np.uint64(offsets[word[row]]), np.uint64(offsets[word[row] + 1])):
             image = list_image[posting]
             # Without a branch, which would often be mispredicted: count + 1 for the same picture, else 1.
             count = (count & (nothing - np.uint64(image == before))) + one
-            scores[image] += mine[min(count, last)]
+            scores[image] += added[count]
             before = image

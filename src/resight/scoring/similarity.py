@@ -47,13 +47,13 @@ class Similarity:
 
     @cached_property
     def steps(self) -> Float32:
-        """(groups, n + 1, n + 2): by how much w̄[g, j, l] exceeds w̄[g, j, l − 1]; 0 beyond n.
+        """(groups, n + 1, n + 1): by how much w̄[g, j, l] exceeds w̄[g, j, l − 1].
 
         w̄[g, j, l] = w[g, j, l] − w[g, j, 0] − w[g, 0, l] + w[g, 0, 0] (eq. 12).
         """
         table = self.table.astype(np.float64)
         shared = table - table[:, :, :1] - table[:, :1] + table[:, :1, :1]
-        return np.diff(shared, axis=2, prepend=0, append=shared[:, :, -1:]).astype(np.float32)
+        return np.diff(shared, axis=2, prepend=0).astype(np.float32)
 
     def alone(self, lists: Lists, pictures: int) -> Float32:
         """s(0, d) − s(0, 0) of each picture: what it scores against an empty query, more than an empty one does."""
