@@ -50,6 +50,16 @@ def test_copies_and_scenes(folder: Path) -> None:
     assert keys(folder, "scene") == [["whole", "copy", "part"], ["also grey", "grey"]]
 
 
+def test_members_say_how_surely_they_belong_to_another_one(folder: Path) -> None:
+    with open_snapshot(folder) as snapshot:
+        pairs = list(confirmed_pairs(snapshot, ["whole", "copy", "part"]))
+        (scene, grey) = duplicates(snapshot, kind="scene")
+    assert {picture.confidence for picture in grey.pictures} == {1.0}
+    for picture in scene.pictures:
+        known = [pair.confidence for pair in pairs if picture.key in (pair.one, pair.other) and pair.confidence >= SURE]
+        assert picture.confidence == max(known)
+
+
 def test_pictures_of_the_same_content_are_copies_whatever_geometry_says(folder: Path) -> None:
     assert keys(folder, "copy", min_confidence=1.1) == [["also grey", "grey"]]
 

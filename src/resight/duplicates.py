@@ -117,7 +117,8 @@ def duplicates(
     inside = group[links[:, 0]] == group[links[:, 1]]
     sure = np.zeros(len(numbers))
     sure[np.bincount(list(number.values()), minlength=len(numbers)) > 1] = 1
-    np.maximum.at(sure, links[inside].T, np.array(confidences)[inside])
+    for end in links[inside].T:
+        np.maximum.at(sure, end, np.array(confidences)[inside])
     members = defaultdict(list)
     for key, of in number.items():
         members[group[of]].append(key)

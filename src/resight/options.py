@@ -340,7 +340,7 @@ class ServeOptions(Options):
     # A request with a larger body, in bytes, is refused before it is read.
     max_body: int = option(50_000_000, least=1)
     # A picture with more pixels that comes with a request is refused before it is decoded.
-    max_pixels: int = option(100_000_000, least=1)
+    max_pixels: int = option(64_000_000, least=1)
     # Connections that may be open at the same time, half of them by one client; others are told to come again.
     connections: int = option(400, least=1)
     # A request whose line and headers have not arrived after this many seconds is refused.

@@ -162,6 +162,14 @@ def test_keys_are_only_looked_up(served: Served, key: str) -> None:
     problem(served.client.delete(f"/v1/images/{key}"), 404, "no-such-picture")
 
 
+def test_invented_methods_do_not_fill_the_counts(served: Served) -> None:
+    for number in range(3):
+        problem(served.client.request(f"BREW{number}", "/v1/search"), 405, "wrong-method")
+    counts = served.get("/v1/metrics").text
+    assert 'method="other",route="/v1/search",status="405"} 3' in counts
+    assert "BREW" not in counts
+
+
 def test_endless_urls(served: Served) -> None:
     problem(served.get(f"/v1/search?key={'x' * 40_000}"), 414, "url-too-long")
 

@@ -28,7 +28,7 @@ from ..warm import warm
 from .problems import Problem
 
 QUALITY = 85  # of JPEGs
-LARGE = 16_000_000  # pixels from which pictures are worked on one by one, since one takes up to 50 bytes for each
+LARGE = 16_000_000  # pixels from which pictures are worked on one by one, since some kinds take 40 bytes for each
 UPLOADED = "uploads/"  # what keys of uploaded pictures begin with
 OWN_NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]+")  # of their files
 

@@ -29,7 +29,7 @@ class Connection(H11Protocol):
         self._head: asyncio.TimerHandle | None = None
         self._answer: asyncio.TimerHandle | None = None
         most = self.options.connections
-        own = sum(_host(other.client) == _host(self.client) for other in self.connections)
+        own = sum(_host(other) == _host(self) for other in self.connections)
         if len(self.connections) > most or own > max(most // 2, 1):
             self._refuse(Problem("busy", "too many connections are open; close some, or try again in a moment"))
         else:
@@ -90,7 +90,8 @@ class Connection(H11Protocol):
         self.transport.close()
 
 
-def _host(client: tuple[str, int] | None) -> str | None:
+def _host(connection: asyncio.Protocol) -> str | None:
+    client: tuple[str, int] | None = getattr(connection, "client", None)
     return client and client[0]
 
 
