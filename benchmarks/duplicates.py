@@ -25,7 +25,7 @@ import numpy as np
 from resight import Index
 from resight.connected import Connected
 from resight.demo.collection import build
-from resight.duplicates import KINDS, SURE, confirmed_pairs, duplicates, grown
+from resight.duplicates import SURE, confirmed_pairs, duplicates, grown
 from resight.images import find_pictures
 from resight.machine import processors
 from resight.store import open_snapshot
@@ -68,9 +68,8 @@ def measure(name: str, folder: Path, subject: Callable[[str], str], place: Path)
             return subject(Path(key).stem)
 
         print(f"{name}, {len(keys)} pictures, every link counts: {judge(chained.groups().values(), keys, known)}")
-        for kind in KINDS:
-            groups = [[picture.key for picture in group.pictures] for group in duplicates(snapshot, kind=kind)]
-            print(f"{name}, {len(keys)} pictures, {kind}: {judge(groups, keys, known)}")
+        groups = [[picture.key for picture in group.pictures] for group in duplicates(snapshot, kind="scene")]
+        print(f"{name}, {len(keys)} pictures, as they are grown: {judge(groups, keys, known)}")
 
 
 def cost() -> None:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import shutil
 import socket
 import struct
+import threading
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from resight import Index
 from resight.server import Collection
 from resight.server.guard import CLIENTS, Names, Rate
 from resight.server.problems import Problem
 
 from .conftest import Held, Place, png
-from .served import Served, answer_of, connected, problem, serving, until
+from .served import PATIENCE, Served, answer_of, connected, problem, serving, until
 
 pytestmark = pytest.mark.xdist_group("server")
 
@@ -333,3 +337,25 @@ def test_pixels_are_bounded_before_they_are_decoded(small: Place) -> None:
         detail = problem(strict.post("/v1/search", content=png(0, 241)), 413, "picture-too-large")
     collection.close()
     assert "241 × 241 pixels" in detail
+
+
+@pytest.mark.parametrize(("large", "together"), [(240 * 240 - 1, 0), (240 * 240, 2)])
+def test_large_pictures_are_worked_on_one_by_one(
+    small: Place, large: int, together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resight.server.collection.LARGE", large)
+    met, meeting = [], threading.Barrier(2)
+
+    class Meeting(Collection):
+        @property
+        def index(self) -> Index:
+            with suppress(threading.BrokenBarrierError):
+                met.append(meeting.wait(0.5 if together == 0 else PATIENCE))
+            return super().index
+
+    collection = Meeting(small.index)
+    with serving(collection, at_once=2) as running, ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda _: running.post("/v1/search", content=png(0)), range(2)))
+    collection.close()
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert len(met) == together

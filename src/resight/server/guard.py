@@ -156,7 +156,9 @@ class Guard:
         finally:
             self._held -= exchange.held
             route = getattr(scope.get("route"), "path_format", "other")
-            method = scope["method"] if scope["method"] in METHODS else "other"  # clients can invent as many as they like
+            method = (
+                scope["method"] if scope["method"] in METHODS else "other"
+            )  # clients can invent as many as they like
             self._metrics.count(method, route, exchange.status, time.monotonic() - started)
 
     def _admit(self, scope: Scope, headers: Headers) -> None:
