@@ -24,7 +24,16 @@ from hypothesis import strategies as st
 from PIL import Image, features
 
 from resight.errors import ImageError, UsageError
-from resight.images import decode, decode_rgb, find_pictures, from_array, is_picture_name, read_bytes, size_of
+from resight.images import (
+    decode,
+    decode_rgb,
+    find_pictures,
+    from_array,
+    is_picture_name,
+    pixel_count,
+    read_bytes,
+    size_of,
+)
 from resight.options import ImageOptions
 from resight.types import Picture
 
@@ -281,6 +290,7 @@ def test_all_orientations(kind: str, orientation: int, max_side: int) -> None:
     data = encode(stored, kind, exif=exif, **options)
     picture = decode(data, name="x", max_side=max_side)
     assert (picture.width, picture.height) == size_of(data, name="x") == (48, 32)
+    assert pixel_count(data, name="x") == 48 * 32
     assert picture.pixels.shape == ((32, 48) if max_side == 64 else (16, 24))
     step = picture.pixels.shape[0] // 2
     centres = picture.pixels[step // 2 :: step, step // 2 :: step].astype(int)
@@ -296,6 +306,8 @@ def test_broken_exif_does_not_hide_the_picture(exif: bytes) -> None:
 def test_the_size_of_what_is_no_picture() -> None:
     with pytest.raises(ImageError, match="holds an unknown kind of file"):
         size_of(b"no picture", name="x")
+    with pytest.raises(ImageError, match="the size of"):
+        pixel_count(b"\x89PNG\r\n\x1a\n", name="x")
     with pytest.raises(ImageError, match="cannot read the size of 'x'"):
         size_of(encode(scene(), "PNG")[:20], name="x")
 

@@ -1,27 +1,35 @@
 """Which pictures of an index are copies of one another, and which show the same thing?
 
-Every picture is searched for with its own features. Two that geometry confirms are a pair; pictures that are connected
-by pairs, directly or through others, are a group. No list of pairs is kept: memory is that of the groups.
+Every picture is searched for with its own features, and two that geometry confirms are linked. A picture of two things
+is linked to pictures of either, so links alone would chain groups together: a picture must be linked to a good part of
+a group to be put into it. Memory: keys, links of sixteen bytes, at most ``LOOKED_AT`` for each picture, and what it
+takes to sort them.
 """
 
 from __future__ import annotations
 
+from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from heapq import heappop, heappush
+from typing import Any, Literal
 
 import cv2
 import numpy as np
 
-from .connected import Connected
 from .errors import UsageError
 from .recipes import RECIPES
 from .search import missing, search, stored_question
-from .store import Row, Snapshot
+from .store import Snapshot
+from .types import Int32, Int64
 
-KINDS = ("copy", "scene")
+Kind = Literal["copy", "scene"]
+KINDS: tuple[Kind, ...] = ("copy", "scene")
 LOOKED_AT = 20  # best results of each picture
-SURE = 0.95  # confidence from which two pictures belong together
+SURE = 0.95  # confidence from which two pictures are linked
+SHARE = 3  # of how many pictures of a group one must be linked to a new one …
+ENOUGH = LOOKED_AT // 2  # … unless so many are: more can hardly be, in a large group
 COPY = 0.7  # and overlap from which they are copies: resized, compressed, retouched, a little cropped
 
 
@@ -50,7 +58,7 @@ class Member:
 class Group:
     """Pictures that belong together, the one with the most pixels first."""
 
-    kind: str
+    kind: Kind
     pictures: tuple[Member, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -93,35 +101,69 @@ def duplicates(
     done: Callable[[int], None] = lambda count: None,
 ) -> list[Group]:
     """Groups of copies, or of pictures of the same scene; the largest first. ``done`` hears of each picture."""
-    if kind not in KINDS:
-        raise UsageError(f"there are no groups of kind {kind!r}; take one of {', '.join(KINDS)}")
-    together, sure = Connected(), dict[str, float]()
-
-    def join(one: str, other: str, confidence: float) -> None:
-        together.connect(one, other)
-        for key in (one, other):
-            sure[key] = max(sure.get(key, 0.0), confidence)
-
-    for one, other in _same_content(snapshot.rows()):
-        join(one, other, 1.0)
-    keys = sorted(row.key for row in snapshot.rows())
-    least = COPY if kind == "copy" else 0.0
-    for pair in confirmed_pairs(snapshot, keys, done):
-        if pair.confidence >= min_confidence and pair.overlap >= least:
-            join(pair.one, pair.other, pair.confidence)
-    found = [_group(snapshot, kind, members, sure) for members in together.groups().values()]
+    wanted = _known(kind)
+    contents = {row.key: row.content for row in snapshot.rows()}
+    numbers: dict[bytes, int] = {}  # the same content is one thing, also where no feature was found in it
+    number = {key: numbers.setdefault(contents[key], len(numbers)) for key in sorted(contents)}
+    ends, confidences = array("i"), array("d")
+    least = COPY if wanted == "copy" else 0.0
+    for pair in confirmed_pairs(snapshot, number, done):
+        one, other = number[pair.one], number[pair.other]
+        if one != other and pair.confidence >= min_confidence and pair.overlap >= least:
+            ends.extend((one, other))
+            confidences.append(pair.confidence)
+    links = np.frombuffer(ends, np.int32).reshape(-1, 2) if ends else np.zeros((0, 2), np.int32)
+    group = grown(links, len(numbers))
+    inside = group[links[:, 0]] == group[links[:, 1]]
+    sure = np.zeros(len(numbers))
+    sure[np.bincount(list(number.values()), minlength=len(numbers)) > 1] = 1
+    for end in links[inside].T:
+        np.maximum.at(sure, end, np.array(confidences)[inside])
+    members = defaultdict(list)
+    for key, of in number.items():
+        members[group[of]].append(key)
+    found = [
+        _group(snapshot, wanted, {key: float(sure[number[key]]) for key in keys})
+        for keys in members.values()
+        if len(keys) > 1
+    ]
     return sorted(found, key=lambda group: (-len(group.pictures), group.pictures[0].key))
 
 
-def _same_content(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
-    """Also of pictures in which no feature was found."""
-    first: dict[bytes, str] = {}
-    for row in rows:
-        if (known := first.setdefault(row.content, row.key)) != row.key:
-            yield known, row.key
+def _known(kind: str) -> Kind:
+    for known in KINDS:
+        if kind == known:
+            return known
+    raise UsageError(f"there are no groups of kind {kind!r}; take one of {', '.join(KINDS)}")
 
 
-def _group(snapshot: Snapshot, kind: str, keys: list[str], sure: dict[str, float]) -> Group:
-    rows = [row for key in keys if (row := snapshot.find(key))]
+def grown(links: Int32, count: int) -> Int64:
+    """For each of ``count`` things the number of its group; links are pairs of things, in any order, perhaps repeated.
+
+    One group is grown after the other, beginning with the thing that has the fewest links: it is the least ambiguous.
+    Among those that are in no group yet, the one that is linked to most of the group is next, as long as it is linked
+    to one in ``SHARE`` of it, or to ``ENOUGH``. Of equals the first one is taken.
+    """
+    both = np.unique(np.concatenate([links, links[:, ::-1]]).astype(np.int64) @ (count, 1))
+    linked, starts = both % count, np.searchsorted(both, np.arange(count + 1) * count)
+    group = np.full(count, -1, np.int64)
+    for first in np.argsort(np.diff(starts), kind="stable").tolist():
+        waiting, times, size = [(0, first)], dict[int, int](), 0  # those linked to the group; how often each is
+        while waiting:
+            missing, one = heappop(waiting)
+            if group[one] >= 0 or -missing < times.get(one, 0):
+                continue  # it has joined, or stands further ahead by now
+            if -missing < min(size / SHARE, ENOUGH):
+                break
+            group[one], size = first, size + 1
+            for other in linked[starts[one] : starts[one + 1]].tolist():
+                if group[other] < 0:
+                    times[other] = times.get(other, 0) + 1
+                    heappush(waiting, (-times[other], other))
+    return group
+
+
+def _group(snapshot: Snapshot, kind: Kind, sure: dict[str, float]) -> Group:
+    rows = [row for key in sure if (row := snapshot.find(key))]
     rows.sort(key=lambda row: (-row.width * row.height, row.key))
     return Group(kind, tuple(Member(r.key, r.path, r.width, r.height, sure[r.key]) for r in rows))

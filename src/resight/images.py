@@ -80,6 +80,17 @@ def decode_rgb(data: bytes, *, name: str, max_side: int, options: ImageOptions =
     return _decode(data, "RGB", name, max_side, options)[0]
 
 
+def pixel_count(data: bytes, *, name: str) -> int:
+    """Pixels of the full-size picture, as its header has them; nothing is decoded, however many they are."""
+    reader = _reader(data, name)
+    try:
+        with _quiet:
+            width, height = reader(BytesIO(data)).size
+    except Exception as error:  # as in _decode
+        raise ImageError(f"cannot read the size of {name!r} ({error}); copy it again or convert it") from error
+    return width * height
+
+
 def size_of(data: bytes, *, name: str) -> tuple[int, int]:
     """Width and height of the full-size upright picture, whose pixels are not decoded."""
     reader = _reader(data, name)

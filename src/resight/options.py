@@ -337,9 +337,15 @@ class ServeOptions(Options):
     host: str = option("127.0.0.1")
     # The port to listen at; 0: any that is free.
     port: int = option(8000, least=0, most=65535)
-    # A request with a larger body, in bytes, is refused before it is read; pictures are bounded by images.max_pixels.
+    # A request with a larger body, in bytes, is refused before it is read.
     max_body: int = option(50_000_000, least=1)
-    # A body that has not arrived after this many seconds is refused.
+    # A picture with more pixels that comes with a request is refused before it is decoded.
+    max_pixels: int = option(64_000_000, least=1)
+    # Connections that may be open at the same time, half of them by one client; others are told to come again.
+    connections: int = option(400, least=1)
+    # A request whose line and headers have not arrived after this many seconds is refused.
+    head_seconds: float = option(10.0, least=0.01)
+    # A body that has not arrived, or an answer that was not taken, after this many seconds is given up.
     body_seconds: float = option(60.0, least=0.01)
     # Requests that a client may make each second, in the long run.
     rate: float = option(50.0, least=0.01)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,7 +22,6 @@ from resight import Index
 from ..test_index import Pixels, texture, write
 
 expect.set_options(timeout=30_000)  # a slow machine is no failure
-STARTS = 120.0  # seconds a server may take: it compiles its kernels at first
 POSTER, BANNER = texture(100), texture(101)
 OTHERS = 50  # more than a page of the collection
 
@@ -63,30 +59,21 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def serving(index: Path, *options: str) -> Iterator[str]:
-    """The address of a server in a process of its own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-c", "from resight.cli import main; main()", "serve", str(index), "--port", str(port)]
-    log = index.with_suffix(f".{port}.log")
-    with log.open("w") as told, subprocess.Popen([*command, *options], stdout=told, stderr=told) as process:
+    """The address of a server in a process of its own, as it says it on stderr."""
+    command = [sys.executable, "-c", "from resight.cli import main; main()", "serve", str(index), "--port", "0"]
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
         try:
-            address = f"http://127.0.0.1:{port}/"
-            _until_it_answers(process, address, log)
-            yield address
+            said = []
+            for line in process.stderr:
+                said.append(line)
+                if found := re.search(r"http://127\.0\.0\.1:\d+/", line):
+                    yield found.group()
+                    break
+            else:
+                pytest.fail(f"the server did not start: {''.join(said)}")
         finally:
             process.terminate()
-
-
-def _until_it_answers(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
-    end = time.monotonic() + STARTS
-    while process.poll() is None and time.monotonic() < end:
-        try:
-            with urllib.request.urlopen(f"{address}v1/health", timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)  # there is nothing to wait on before a server listens
-    pytest.fail(f"the server did not start: {log.read_text()}")
 
 
 @pytest.fixture(scope="session")

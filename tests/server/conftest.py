@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import cv2
 import pytest
@@ -13,7 +15,7 @@ from resight import Index
 from resight.server import Collection
 
 from ..test_index import texture, write
-from .served import Served, serving
+from .served import PATIENCE, Served, serving
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,30 @@ def fill(folder: Path) -> Place:
         index.add(write(pictures / "part.png", texture(0)[20:200, 30:220]), key="part.png")
         index.add(texture(7), key="pixels")
     return Place(place, pictures)
+
+
+class Held(Collection):
+    """Works only once it is let go."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.go_on = threading.Event()
+
+    def search(self, *args: Any, **options: Any) -> Any:
+        assert self.go_on.wait(PATIENCE)
+        return super().search(*args, **options)
+
+    def duplicates(self, **options: Any) -> Any:
+        assert self.go_on.wait(PATIENCE)
+        return super().duplicates(**options)
+
+
+@pytest.fixture
+def held(small: Place) -> Iterator[Held]:
+    """Only for reading."""
+    collection = Held(small.index)
+    yield collection
+    collection.close()
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -45,11 +47,10 @@ def serving(
     options = ServeOptions(**{"port": 0, "rate": 1e6, "burst": 1_000_000, **changed})
     listener = listen(options)
     app = make_app(collection, options=options, token=token, names=names)
-    running = server(app)
+    running = server(app, options)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
-        until(lambda: running.started)
         url = address_of(listener).rstrip("/")
         with httpx.Client(base_url=url, timeout=PATIENCE) as client:
             yield Served(url, client, collection)
@@ -58,6 +59,24 @@ def serving(
         thread.join(PATIENCE)
         app.state.resight.close()
         listener.close()
+
+
+def connected(url: str, source: str = "127.0.0.1") -> socket.socket:
+    """A connection, from one of this machine's own addresses."""
+    place = urlsplit(url)
+    assert place.port
+    return socket.create_connection((place.hostname, place.port), timeout=PATIENCE, source_address=(source, 0))
+
+
+def answer_of(connection: socket.socket) -> bytes:
+    """All that comes until the connection is closed."""
+    data = b""
+    try:
+        while part := connection.recv(65536):
+            data += part
+    except ConnectionResetError:
+        pass  # closed on bytes that nobody has read
+    return data
 
 
 def until(condition: Callable[[], bool]) -> None:

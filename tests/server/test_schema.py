@@ -10,7 +10,8 @@ import hypothesis
 import pytest
 import schemathesis
 from schemathesis import Case, GenerationMode
-from schemathesis.checks import negative_data_rejection, positive_data_acceptance
+from schemathesis.checks import positive_data_acceptance
+from schemathesis.config import SchemathesisConfig
 from schemathesis.core.result import Ok
 
 from resight.server import Collection
@@ -21,7 +22,11 @@ from .served import Served, serving
 pytestmark = pytest.mark.xdist_group("server")
 EXAMPLES = 6  # for each operation and mode
 # What random bytes and keys cannot meet: a picture that can be read, a key that is known.
-LEFT_OUT = [positive_data_acceptance, negative_data_rejection]
+LEFT_OUT = [positive_data_acceptance]
+# How wrong parameters may be refused; some are so long that the whole address is.
+REJECTED = SchemathesisConfig.from_dict(
+    {"checks": {"negative_data_rejection": {"expected-statuses": [400, 404, 413, 414, 415, 422]}}}
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +42,7 @@ def running(small: Place, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
 def test_answers_are_as_promised(running: Served, mode: GenerationMode) -> None:
-    schema = schemathesis.openapi.from_dict(running.json("/v1/openapi.json"))
+    schema = schemathesis.openapi.from_dict(running.json("/v1/openapi.json"), config=REJECTED)
     operations = {found.ok().label: found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)}
     asked = dict.fromkeys(operations, 0)
     for operation in operations.values():

@@ -36,8 +36,8 @@ def duplicates(
 ) -> int:
     """Find groups of pictures that are copies of one another, or that show the same thing.
 
-    Every picture is searched for, and those that geometry confirms are put together, directly or through others. The
-    first of a group has the most pixels. Nothing is changed.
+    Every picture is searched for, and those that geometry confirms are linked; a picture that is linked to at least a
+    third of a group belongs to it. The first of a group has the most pixels. Nothing is changed.
     """
     from ..index import Index
     from ..warm import warm

@@ -45,7 +45,7 @@ def serve(
     from ..server import Collection, address_of, insist_on_safety, listen, make_app, server
 
     insist_on_safety(options, token)
-    collection = Collection(place or default_index())
+    collection = Collection(place or default_index(), max_pixels=options.max_pixels)
     with listen(options) as listener:
         one_thread_each()
         with patience("getting ready: compiling the search kernels for this machine, this once …", after=5):
@@ -53,7 +53,7 @@ def serve(
         app = make_app(collection, options=options, token=token, names=name or ())
         typer.echo(f"serving {printable(str(collection.path))} at {address_of(listener)}; Ctrl-C ends it", err=True)
         try:
-            server(app).run(sockets=[listener])
+            server(app, options).run(sockets=[listener])
         except KeyboardInterrupt:  # uvicorn has ended in order, and passes the signal on
             typer.echo("ended", err=True)
         finally:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,27 +15,33 @@ import numpy as np
 
 from .. import images
 from ..analyse import content_hash
+from ..duplicates import Group, Kind
 from ..errors import ImageError
 from ..index import Index
+from ..options import ImageOptions, ServeOptions
 from ..search import missing
 from ..store import Disk, Row
 from ..store.disk import writing
 from ..store.manifest import NAME as MANIFEST
-from ..types import Bytes
+from ..types import Bytes, SearchResult
 from ..warm import warm
 from .problems import Problem
 
 QUALITY = 85  # of JPEGs
-NAME_LENGTH = 200  # characters of an uploaded picture's name that are kept
+LARGE = 16_000_000  # pixels from which pictures are worked on one by one, since some kinds take 40 bytes for each
 UPLOADED = "uploads/"  # what keys of uploaded pictures begin with
+OWN_NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]+")  # of their files
 
 
 class Collection:
     """All methods may be called from any thread; those that write, from one at a time."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, max_pixels: int = ServeOptions().max_pixels) -> None:
+        """max_pixels: of pictures that come from requests."""
         self._index, self._refreshing = Index.open(path), threading.Lock()
+        self._index.images = ImageOptions(max_pixels=max_pixels)
         self._seen = self._stamp()
+        self._large = threading.Lock()
         self.uploads = self._index.path.with_name(f"{self._index.path.name}.uploads")
 
     @property
@@ -69,6 +76,38 @@ class Collection:
 
     # Looking
 
+    def search(
+        self,
+        *picture: bytes,
+        key: str | None,
+        top: int,
+        region: Sequence[float] | None,
+        recipe: str,
+        min_confidence: float,
+    ) -> SearchResult:
+        with self._room(*picture):
+            return self.index.search(
+                *picture, key=key, top=top, region=region, recipe=recipe, min_confidence=min_confidence
+            )
+
+    def compare(
+        self, *picture: bytes, key: str | None = None, other: str, region: Sequence[float] | None = None
+    ) -> SearchResult:
+        with self._room(*picture):
+            return self.index.compare(*picture, key=key, other=other, region=region)
+
+    def duplicates(self, *, kind: Kind, min_confidence: float, done: Callable[[int], None]) -> list[Group]:
+        return self.index.duplicates(kind=kind, min_confidence=min_confidence, done=done)
+
+    @contextmanager
+    def _room(self, *pictures: bytes) -> Iterator[None]:
+        """To decode these: so that memory is bounded, whatever comes at once."""
+        if any(images.pixel_count(data, name="the picture") > LARGE for data in pictures):
+            with self._large:
+                yield
+        else:
+            yield
+
     def row(self, key: str) -> Row:
         row = self.index.get(key)
         if row is None:
@@ -80,10 +119,11 @@ class Collection:
         if row.path is None:
             raise Problem("picture-gone", "this picture was not indexed from a file, so it cannot be shown")
         try:
-            data = images.read_bytes(Path(row.path))
+            data = images.read_bytes(self._uploaded(row) or Path(row.path))
             if content_hash(data) != row.content:
                 raise Problem("picture-gone", "the picture's file has changed since; index it again")
-            pixels = images.decode_rgb(data, name="the picture", max_side=side)
+            with self._room(data):
+                pixels = images.decode_rgb(data, name="the picture", max_side=side)
         except ImageError:  # which names the file
             raise Problem("picture-gone", "the picture's file is no longer there or readable; index it again") from None
         return _encode(pixels)
@@ -98,7 +138,7 @@ class Collection:
         own = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{content_hash(data).hex()}"
         key, file = UPLOADED + own, self.uploads / own
         metadata = {"name": shown} if name and (shown := clean(name)) else {}
-        with self._writing() as index:
+        with self._room(data), self._writing() as index:
             index.add(data, key=key, metadata=metadata, path=file)
             try:
                 self._keep(file, data)
@@ -114,8 +154,14 @@ class Collection:
         with self._writing() as index:
             index.remove(key)
             index.commit()
-        if row.path and Path(row.path).parent == self.uploads:
-            Path(row.path).unlink(missing_ok=True)
+        if file := self._uploaded(row):
+            file.unlink(missing_ok=True)
+
+    def _uploaded(self, row: Row) -> Path | None:
+        """The file of a picture that was uploaded: beside the index, wherever both have been moved since."""
+        own = row.key.removeprefix(UPLOADED)
+        made_here = row.path is not None and Path(row.path).name == own and OWN_NAME.fullmatch(own) is not None
+        return self.uploads / own if made_here else None
 
     @contextmanager
     def _writing(self) -> Iterator[Index]:
@@ -138,8 +184,8 @@ class Collection:
 
 
 def clean(name: str) -> str:
-    """A name to show: one short line."""
-    return "".join(c for c in name if c.isprintable())[:NAME_LENGTH].strip()
+    """A name to show: one line."""
+    return "".join(c for c in name if c.isprintable()).strip()
 
 
 def _encode(pixels: Bytes) -> bytes:

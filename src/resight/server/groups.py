@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from ..duplicates import Group
+from ..duplicates import Group, Kind
 from ..index import Index
+from .collection import Collection
 from .problems import Problem
 
 log = logging.getLogger("uvicorn.error")
+JobState = Literal["idle", "running", "done"]
 
 
 class _Stopped(Exception):  # noqa: N818
@@ -21,7 +24,7 @@ class _Stopped(Exception):  # noqa: N818
 class Job:
     """What was asked for, and how far it has come."""
 
-    kind: str
+    kind: Kind
     min_confidence: float
     total: int
     commit: int
@@ -30,7 +33,7 @@ class Job:
     failed: bool = False
 
     @property
-    def state(self) -> str:
+    def state(self) -> JobState:
         return "idle" if self.failed else "running" if self.groups is None else "done"
 
 
@@ -41,17 +44,17 @@ class Groups:
         self._job: Job | None = None
         self._starting, self._stop = threading.Lock(), threading.Event()
 
-    def start(self, index: Index, *, kind: str, min_confidence: float) -> Job:
+    def start(self, collection: Collection, *, kind: Kind, min_confidence: float) -> Job:
         """Begin. Raises Problem while other work goes on."""
         with self._starting:
             if (job := self._job) and job.state == "running":
                 raise Problem("already-running", f"{job.done} of {job.total} pictures are compared; wait until all are")
-            facts = index.info()
+            facts = collection.index.info()
             self._job = job = Job(kind, min_confidence, facts.pictures, facts.commit)
-        threading.Thread(target=self._work, args=(index, job), name="duplicates", daemon=True).start()
+        threading.Thread(target=self._work, args=(collection, job), name="duplicates", daemon=True).start()
         return job
 
-    def job(self, kind: str, min_confidence: float) -> Job | None:
+    def job(self, kind: Kind, min_confidence: float) -> Job | None:
         """What has become of this work, if it was the last."""
         job = self._job
         return job if job and (job.kind, job.min_confidence) == (kind, min_confidence) else None
@@ -59,14 +62,14 @@ class Groups:
     def close(self) -> None:
         self._stop.set()
 
-    def _work(self, index: Index, job: Job) -> None:
+    def _work(self, collection: Collection, job: Job) -> None:
         def done(count: int) -> None:
             job.done += count
             if self._stop.is_set():
                 raise _Stopped
 
         try:
-            job.groups = index.duplicates(kind=job.kind, min_confidence=job.min_confidence, done=done)
+            job.groups = collection.duplicates(kind=job.kind, min_confidence=job.min_confidence, done=done)
         except Exception:
             job.failed = True
             if not self._stop.is_set():  # what fails then fails because the index is closed

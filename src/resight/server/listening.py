@@ -9,10 +9,11 @@ from fastapi import FastAPI
 
 from ..errors import UsageError
 from ..options import ServeOptions
+from .connection import Connection
 from .guard import is_loopback
 
 TOKEN_LENGTH = 16
-READ = 2**20  # bytes of a request's head: up to here one that is too long gets an answer, not a closed connection
+READ = 2**18  # bytes of a request's head: up to here one that is too long gets an answer, not a closed connection
 
 
 def insist_on_safety(options: ServeOptions, token: str | None) -> None:
@@ -53,12 +54,12 @@ def address_of(listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
-def server(app: FastAPI) -> uvicorn.Server:
+def server(app: FastAPI, options: ServeOptions) -> uvicorn.Server:
     """Run it with ``run(sockets=[listener])``. Nothing that a client or proxy says about addresses is believed."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            http="h11",
+            http=Connection.limited(options),
             h11_max_incomplete_event_size=READ,
             ws="none",
             lifespan="off",

@@ -36,6 +36,7 @@ KINDS = {
     "no-such-picture": Kind(404, "There is no such picture"),
     "picture-gone": Kind(404, "The picture's file is gone"),
     "wrong-method": Kind(405, "This cannot be done here"),
+    "head-too-slow": Kind(408, "The request came too slowly"),
     "body-too-slow": Kind(408, "The body came too slowly"),
     "already-running": Kind(409, "It is being done"),
     "picture-too-large": Kind(413, "The picture is too large"),

@@ -8,8 +8,9 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from .. import types
-from ..duplicates import Group
+from ..duplicates import Group, Kind
 from ..store import Row
+from .groups import JobState
 
 Transform = tuple[tuple[float, float, float], tuple[float, float, float]]
 
@@ -184,7 +185,7 @@ class Member(BaseModel):
 class Together(BaseModel):
     """Pictures that belong together, the one with the most pixels first."""
 
-    kind: Literal["copy", "scene"]
+    kind: Kind
     pictures: list[Member]
 
     @classmethod
@@ -193,13 +194,13 @@ class Together(BaseModel):
             Member(key=p.key, width=p.width, height=p.height, confidence=p.confidence, links=Links.of(p.key))
             for p in group.pictures
         ]
-        return cls(kind=group.kind, pictures=members)  # type: ignore[arg-type]
+        return cls(kind=group.kind, pictures=members)
 
 
 class Duplicates(BaseModel):
     """How far the work has come, and groups once it is done, as of ``commit``."""
 
-    state: Literal["idle", "running", "done"]
+    state: JobState
     done: int
     total: int
     groups: list[Together]

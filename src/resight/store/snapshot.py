@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from heapq import merge
 from pathlib import Path
 
@@ -35,7 +35,12 @@ class Snapshot:
         self.folder, self.manifest = folder, manifest
         self.segments: list[Segment] = []
         self._clusters_file = _opened(folder, manifest.clusters)
-        self._similarity_file = _opened(folder, manifest.similarity)
+        similarity = _opened(folder, manifest.similarity)
+        # Parts hold these instead of the snapshot, which holds the parts: a circle would keep the files of a replaced
+        # snapshot open until garbage is collected, instead of until its last search ends.
+        self._similarity = cache(lambda: _read_similarity(folder, manifest.similarity, similarity))
+        self._vocabulary = vocabulary = cache(lambda: read_vocabulary(folder, manifest))
+        self._tables = cache(lambda: Tables.of(vocabulary()))
         try:
             for record in manifest.segments:
                 self.segments.append(Segment(folder, record, codes=manifest.codes))
@@ -43,9 +48,9 @@ class Snapshot:
             self.close()
             raise
 
-    @cached_property
+    @property
     def vocabulary(self) -> Vocabulary:
-        return read_vocabulary(self.folder, self.manifest)
+        return self._vocabulary()
 
     @property
     def pictures(self) -> int:
@@ -58,38 +63,24 @@ class Snapshot:
             return []
         df: Int64 = np.sum([segment.df for segment in self.segments], axis=0)
         idf = idf_weights(df, self.pictures)
-        tables = (lambda: self._tables) if self.manifest.keep == "codes" else None
+        tables = self._tables if self.manifest.keep == "codes" else None
         parts = []
         for s in self.segments:
             cells, alone = s.cells if s.has_cells else None, s.terms.get(LEARNT)
             parts.append(Part(s.lists, s.squared, s.alive, idf, s.bounds, cells, tables, known_alone=alone))
-        return together(parts, lambda: self.similarity)
-
-    @cached_property
-    def _tables(self) -> Tables:
-        return Tables.of(self.vocabulary)
+        return together(parts, self._similarity)
 
     @cached_property
     def clusters(self) -> Clusters | None:
         """What pictures were put into clusters by."""
         remedy = f"`resight index --clusters 0 --into {self.folder}`, or make new clusters"
-        data = self._checked(self.manifest.clusters, self._clusters_file, remedy)
+        data = _checked(self.folder, self.manifest.clusters, self._clusters_file, remedy)
         return Clusters.from_bytes(data) if data else None
 
-    @cached_property
+    @property
     def similarity(self) -> Similarity | None:
         """What was learnt for these pictures, with the words of their only vocabulary."""
-        remedy = "`resight learn --forget`, or learn it again"
-        data = self._checked(self.manifest.similarity, self._similarity_file, remedy)
-        return Similarity.from_bytes(data) if data else None
-
-    def _checked(self, record: FileRecord | None, data: Bytes | None, remedy: str) -> bytes | None:
-        """What a file beside the segments holds; None where there is none."""
-        if record is None or data is None:
-            return None
-        if len(data) != record.size or zlib.crc32(data.data) != record.crc:
-            raise IndexDamagedError(f"{self.folder / record.name} is damaged; nothing else is: drop it with {remedy}")
-        return data.tobytes()
+        return self._similarity()
 
     @property
     def cluster_count(self) -> int:
@@ -212,6 +203,20 @@ def _opened(folder: Path, record: FileRecord | None) -> Bytes | None:
         return map_bytes(folder / record.name)
     except OSError as error:
         raise unreadable(folder / record.name, error) from None
+
+
+def _checked(folder: Path, record: FileRecord | None, data: Bytes | None, remedy: str) -> bytes | None:
+    """What a file beside the segments holds; None where there is none."""
+    if record is None or data is None:
+        return None
+    if len(data) != record.size or zlib.crc32(data.data) != record.crc:
+        raise IndexDamagedError(f"{folder / record.name} is damaged; nothing else is: drop it with {remedy}")
+    return data.tobytes()
+
+
+def _read_similarity(folder: Path, record: FileRecord | None, file: Bytes | None) -> Similarity | None:
+    data = _checked(folder, record, file, "`resight learn --forget`, or learn it again")
+    return Similarity.from_bytes(data) if data else None
 
 
 def read_vocabulary(folder: Path, manifest: Manifest) -> Vocabulary:

@@ -1,0 +1,37 @@
+"""What the routes share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from ..machine import processors
+from ..options import ServeOptions
+from .collection import Collection
+from .groups import Groups
+from .guard import Token
+from .metrics import Metrics
+from .work import Work
+
+
+class State:
+    """The index, who may ask, and where work is done."""
+
+    def __init__(self, collection: Collection, options: ServeOptions, token: Token, metrics: Metrics) -> None:
+        self.collection, self.token, self.metrics, self.groups = collection, token, metrics, Groups()
+        self.work = Work(at_once=options.at_once or processors(), queue=options.queue, seconds=options.seconds)
+        self.writes = Work(at_once=1, queue=options.queue, seconds=options.seconds)
+
+    def close(self) -> None:
+        self.groups.close()
+        self.work.close()
+        self.writes.close()
+
+
+async def _state(request: Request) -> State:
+    state: State = request.app.state.resight
+    return state
+
+
+Shared = Annotated[State, Depends(_state)]
