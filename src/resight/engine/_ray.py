@@ -9,8 +9,8 @@ from ..errors import EngineError
 from ..machine import processors
 
 
-def connect(address: str | None = None) -> Any:
-    """The module ``ray``, connected to the cluster at this address; None: to one that is started on this machine."""
+def load() -> Any:
+    """The module ``ray``."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports its use to its makers unless told not to
     try:
         import ray
@@ -18,6 +18,12 @@ def connect(address: str | None = None) -> Any:
         raise EngineError(
             "the engine `ray` needs Ray; install it with `pip install 'resight[ray]'`, or leave --engine out"
         ) from None
+    return ray
+
+
+def connect(address: str | None = None) -> Any:
+    """The module ``ray``, connected to the cluster at this address; None: to one that is started on this machine."""
+    ray = load()
     if ray.is_initialized():
         return ray
     try:
