@@ -206,7 +206,7 @@ class Writer:
             self.disk.sync(self.folder)
 
     def take(self, built: Iterable[SegmentRecord], *, replaced: Iterable[str]) -> None:
-        """Commit the segments that a build upon this commit has written, instead of the pictures with these keys.
+        """End a build upon this commit: commit the segments that it has written, instead of pictures with these keys.
 
         Of a key that several of them have, the last picture counts.
         """
@@ -220,7 +220,10 @@ class Writer:
             for one, other in pairwise(merge_sorted(*starmap(_keys, enumerate(segments)))):
                 if one[0] == other[0]:
                     self._removed.setdefault(records[one[1]].name, set()).add(one[2])
-        self.commit()
+        if not self.commit():  # else the records went with it; a later build must look at the pictures again
+            with writing(self.folder):
+                self.disk.remove(self.folder / SHARDS)
+                self.disk.sync(self.folder)
 
     @contextmanager
     def _opened(self, records: Sequence[SegmentRecord]) -> Iterator[list[Segment]]:
