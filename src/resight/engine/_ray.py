@@ -12,6 +12,7 @@ from ..machine import processors
 def load() -> Any:
     """The module ``ray``."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports its use to its makers unless told not to
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # that of one job is raised; others are of no use
     try:
         import ray
     except ImportError:
@@ -28,7 +29,7 @@ def connect(address: str | None = None) -> Any:
         return ray
     try:
         own: dict[str, Any] = {} if address else {"num_cpus": processors(), "include_dashboard": False}
-        ray.init(address=address, log_to_driver=False, namespace="resight", **own)
+        ray.init(address=address, log_to_driver=False, logging_level="warning", namespace="resight", **own)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         raise EngineError(
             f"no Ray cluster answers at {address or 'this machine'} ({error}); see `ray status`"
