@@ -176,7 +176,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "build": Scenario([A, B, C, D], [KEPT_A, B, C, D, E, NO_FEATURES], _two_segments, _build, operations=65),
     "build with similarity": Scenario(
-        [A, E, LARGE], [A, B, E, LARGE], _with_similarity, _build_with_similarity, operations=50, kept=(1, 1)
+        [A, E, LARGE], [A, B, E, LARGE], _with_similarity, _build_with_similarity, operations=49, kept=(1, 1)
     ),
     "automatic merge": Scenario([A, B, C], [A, B, C, D, E], _one_segment, _merge_automatically, operations=55),
     "remove all": Scenario([A, B, C, D], [], _two_segments, _remove_all, operations=10),

@@ -9,15 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from resight.errors import StoreError
 from resight.store import Disk, Writer, check, shards
 from resight.store import manifest as manifests
 from resight.store.segment import FOLDER
 
 from ..store.support import QuickDisk, build, build_in_shards, change, leftovers
 from .children import act_and_die, start
-from .disks import CountingDisk, Fate, VolatileDisk, strikes
+from .disks import CountingDisk, Fate, FullDisk, VolatileDisk, strikes
 from .scenarios import KEPT_A, NO_FEATURES, OTHER_A, SCENARIOS, A, B, C, D, E, Judge, copy, last_commit
 
+REMEDY = "No space left on device; what was committed before is safe: free some space"
 WANTED = [B, E, OTHER_A, NO_FEATURES]  # as in the scenario "build"
 
 
@@ -51,6 +53,21 @@ def test_repeated_after_death_at_every_operation(tmp_path: Path) -> None:
         left_over.add(len(asked))
         shutil.rmtree(folder)
     assert len(left_over) >= 3
+
+
+def test_repeated_after_the_disk_was_full_at_every_operation(tmp_path: Path) -> None:
+    scenario, judge, prepared = SCENARIOS["build"], Judge(tmp_path), tmp_path / "prepared"
+    scenario.prepare(prepared)
+    last, survey = last_commit(prepared), CountingDisk()
+    scenario.act(copy(prepared, tmp_path / "survey"), survey)
+    for at, half in strikes(survey.done):
+        folder = copy(prepared, tmp_path / "full")
+        with pytest.raises(StoreError, match=REMEDY):
+            build_in_shards(folder, WANTED, disk=FullDisk(at, half=half))
+        build_in_shards(folder, WANTED)
+        assert leftovers(folder) == set()
+        assert judge.committed(folder, scenario, last=last)
+        shutil.rmtree(folder)
 
 
 def broken_off(folder: Path, disk: Disk | None = None) -> set[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from resight.errors import UsageError
+from resight.errors import StoreError, UsageError
 from resight.store import check, open_snapshot
+from resight.store.writer import OTHER_FILES
 
 from .support import (
     build,
@@ -49,3 +51,18 @@ def test_shapes_must_agree(tmp_path: Path) -> None:
     build(tmp_path / "index", [entry("a")])
     with pytest.raises(UsageError, match="some features are ellipses, others of this index are circles"):
         build_in_shards(tmp_path / "index", [shaped(entry("b"))])
+
+
+def test_too_many_segments_for_the_open_files_that_are_allowed(tmp_path: Path) -> None:
+    pictures = [entry(f"{n}", n) for n in range(8)]
+    build(tmp_path / "index", [entry("a")])
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2 + 8 + OTHER_FILES - 1, most))
+    try:
+        with pytest.raises(StoreError, match=r"may open 109 files; what was done is kept: .*`ulimit -n 120`"):
+            build_in_shards(tmp_path / "index", pictures, most=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
+    assert build_in_shards(tmp_path / "index", pictures, most=1) == []
+    with closing(open_snapshot(tmp_path / "index")) as snapshot:
+        assert snapshot.pictures == 9

@@ -7,6 +7,7 @@ swept by the next writer.
 
 from __future__ import annotations
 
+import resource
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -41,6 +42,8 @@ from .segment import FOLDER, Dead, Segment, with_terms, write_beside
 from .shards import FOLDER as SHARDS
 from .snapshot import VOCABULARY, Snapshot
 from .table import Row
+
+OTHER_FILES = 100  # that a process may have open besides segments
 
 
 def create(folder: Path, vocabulary: Vocabulary, settings: dict[str, Any], *, disk: Disk | None = None) -> None:
@@ -180,9 +183,11 @@ class Writer:
             raise StoreError(self._refusal)
         if not self._added and not self._built and not any(self._removed.values()):
             return False
-        with self._changing_disk(), self._opened(self._built) as built:
-            segments = [*self._base.segments, *built]
-            records = [record for segment in segments if (record := self._without_removed(segment))]
+        with self._changing_disk():
+            records = [record for segment in self._base.segments if (record := self._without_removed(segment))]
+            with self._opened([record for record in self._built if record.name in self._removed]) as partly:
+                left = {segment.record.name: self._without_removed(segment) for segment in partly}
+            records += [kept for record in self._built if (kept := left.get(record.name, record))]
             if self._added:
                 facts: dict[str, Any] = {"words": self._words, "known": self._references, "disk": self.disk}
                 added = list(self._added.values())
@@ -213,6 +218,7 @@ class Writer:
         records = list(built)
         if len({record.shapes for record in (*self.manifest.segments, *records)}) > 1:
             raise UsageError("some features are ellipses, others of this index are circles; make a new index")
+        _insist_on_open_files(2 * len(self.manifest.segments) + len(records))
         for key in replaced:
             self.remove(key)
         self._built += records
@@ -435,6 +441,16 @@ class Writer:
             if path.name not in learnt:
                 self.disk.remove(path)
         self.disk.remove(self.folder / f"{manifests.NAME}.new")
+
+
+def _insist_on_open_files(segments: int) -> None:
+    """Raise StoreError unless so many segments can be open at once: of each one file stays open."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if segments + OTHER_FILES > allowed:
+        raise StoreError(
+            f"{segments} segments cannot be opened at once, since this process may open {allowed} files; what was done "
+            f"is kept: allow more with `ulimit -n {2 * segments + OTHER_FILES}`, and repeat the command"
+        )
 
 
 def _keys(place: int, segment: Segment) -> Iterator[tuple[bytes, int, int]]:
