@@ -38,6 +38,7 @@ ORDER = [
         "warm",
         "analyse",
         "engine",
+        "building",
         "draw",
         "duplicates",
         "teach",

@@ -29,16 +29,18 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a job: an entry, or a reason why it was skipped, or neither because nothing has changed."""
+    """What became of a job: a picture was added, or skipped for a reason, or nothing had changed."""
 
     key: str
-    entry: Entry | None = None
+    entry: Entry | None = None  # what was added, where it is not yet stored
     replaces: bool = False  # the key was known with other content
     skipped: str | None = None
+    unchanged: bool = False
 
-    @property
-    def unchanged(self) -> bool:
-        return self.entry is None and self.skipped is None
+
+def crashed(job: Job) -> Outcome:
+    """Of a job that killed who did it."""
+    return Outcome(job.key, skipped=f"{job.path}: the decoder crashed on this file; convert it to PNG or JPEG")
 
 
 def content_hash(data: bytes) -> bytes:
@@ -103,7 +105,7 @@ class Analyser:
             data = images.read_bytes(job.path, options=self.images)
             content = content_hash(data)
             if content == job.known:
-                return Outcome(job.key)
+                return Outcome(job.key, unchanged=True)
             found = features_of(data, name=str(job.path), features=self.features, images_options=self.images)
         except ImageError as error:
             return Outcome(job.key, skipped=str(error))

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from . import images
-from .analyse import AnalyserPlan, Job, Outcome, content_hash, content_of, features_of, make_entry
+from .analyse import AnalyserPlan, Job, Outcome, content_hash, content_of, crashed, features_of, make_entry
+from .building import build
 from .context import METHODS, Reference, context_name, name_of
 from .duplicates import SURE, Group, duplicates
-from .engine import run
+from .engine import Engine, LocalEngine
 from .errors import StoreError, UsageError, VocabularyError
 from .features import extract, insist_on_given, insist_on_known
 from .learning import Tried
@@ -251,14 +252,30 @@ class Index:
         ``if __name__ == "__main__"``.
         """
         writer = self._writing()
-        plan = AnalyserPlan(self.path / VOCABULARY, self.features, self.indexing, self.images)
         jobs = (Job(key, Path(path), writer.content_of(key)) for path in paths for key in [file_key(path, relative_to)])
-        outcomes = run(plan, jobs, processes=processes, on_crash=_crashed)
-        for outcome in outcomes:
+        for outcome in LocalEngine(processes).run(self._analyser, jobs, on_crash=crashed):
             if outcome.entry:
                 known = writer.metadata_of(outcome.key) if outcome.replaces else {}
                 self._store(replace(outcome.entry, metadata=known))
             yield outcome
+
+    def build(
+        self, paths: Iterable[str | Path], *, relative_to: Path | None = None, engine: Engine | None = None
+    ) -> Iterator[Outcome]:
+        """Add many files as ``add_files`` does, but all of them in one commit, after the last outcome was taken.
+
+        Workers of the engine write segments of at most ``store.shard`` pictures. If this is broken off, nothing is
+        committed and nothing is lost: called again before another commit, it does what was not done. Outcomes have
+        no entry.
+        """
+        jobs = (Job(file_key(path, relative_to), Path(path)) for path in paths)
+        chosen = engine or LocalEngine()
+        yield from build(self._writing(), self._analyser, jobs, engine=chosen, most=self.store.shard)
+        self.refresh()
+
+    @property
+    def _analyser(self) -> AnalyserPlan:
+        return AnalyserPlan(self.path / VOCABULARY, self.features, self.indexing, self.images)
 
     def update(self, features: Features, *, key: str, path: str | None = None) -> Outcome:
         """Add a picture by features of your own, unless it is stored with the same ones. Keeps its metadata.
@@ -269,7 +286,7 @@ class Index:
         writer, content = self._writing(), content_of(features)
         known = writer.content_of(key)
         if known == content:
-            return Outcome(key)
+            return Outcome(key, unchanged=True)
         facts: dict[str, Any] = {"key": key, "content": content, "path": path, "metadata": writer.metadata_of(key)}
         entry = make_entry(features, self._assigner, indexing=self.indexing, **facts)
         self._store(entry)
@@ -562,10 +579,6 @@ def _stored(snapshot: Snapshot, key: str, region: Region | None) -> Question:
 def _counted(row: Row, snapshot: Snapshot) -> Row:
     """With the number of its features, however many vocabularies they have words in."""
     return replace(row, features=row.features // snapshot.manifest.vocabularies)
-
-
-def _crashed(job: Job) -> Outcome:
-    return Outcome(job.key, skipped=f"{job.path}: the decoder crashed on this file; convert it to PNG or JPEG")
 
 
 def _within(region: Region | None, asked: Question) -> Question:

@@ -325,6 +325,8 @@ class StoreOptions(Options):
     commit_every: int = option(1000, least=1)
     # When this many segments of similar size exist they are merged into one.
     merge_factor: int = option(8, least=2)
+    # Pictures in each segment that a worker writes, at most, where an index is built by an engine. A worker holds one.
+    shard: int = option(2000, least=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from resight._faiss import load
-from resight.engine import run
+from resight.engine import LocalEngine
 from resight.engine.local import WINDOW
 from resight.errors import VocabularyError
 from resight.machine import processors
@@ -94,17 +94,17 @@ def test_results_come_in_the_order_of_the_jobs_and_are_the_same_bits_in_one_or_t
     expected = [noise(job) for job in jobs]
     assert len(set(expected)) == 80
     for processes in (1, 2):
-        assert list(run(noise_plan, iter(jobs), processes=processes, on_crash=lambda job: b"")) == expected
+        assert list(LocalEngine(processes).run(noise_plan, iter(jobs), on_crash=lambda job: b"")) == expected
         assert nothing_left_running()
 
 
 def test_one_process_is_this_one() -> None:
     here = (os.getpid(), cv2.getNumThreads(), load().omp_get_max_threads())
-    assert list(run(state_plan, [0, 1], processes=1, on_crash=lambda job: here)) == [here, here]
+    assert list(LocalEngine(1).run(state_plan, [0, 1], on_crash=lambda job: here)) == [here, here]
 
 
 def test_workers_are_others_with_one_thread_each() -> None:
-    seen = list(run(state_plan, range(40), processes=2, on_crash=lambda job: (0, 0, 0)))
+    seen = list(LocalEngine(2).run(state_plan, range(40), on_crash=lambda job: (0, 0, 0)))
     assert os.getpid() not in {pid for pid, _, _ in seen}
     assert 1 <= len({pid for pid, _, _ in seen}) <= 2
     assert {(cv, omp) for _, cv, omp in seen} == {(1, 1)}
@@ -112,7 +112,7 @@ def test_workers_are_others_with_one_thread_each() -> None:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_no_jobs(processes: int) -> None:
-    assert list(run(square_plan, [], processes=processes, on_crash=no_crash)) == []
+    assert list(LocalEngine(processes).run(square_plan, [], on_crash=no_crash)) == []
 
 
 def test_a_job_that_kills_its_worker_is_reported_and_the_others_complete() -> None:
@@ -125,7 +125,7 @@ def test_a_job_that_kills_its_worker_is_reported_and_the_others_complete() -> No
         crashed.append(job)
         return job
 
-    results = list(run(fragile_plan, jobs, processes=2, on_crash=on_crash))
+    results = list(LocalEngine(2).run(fragile_plan, jobs, on_crash=on_crash))
     assert results == [job if job < 0 else job * 10 for job in jobs]
     assert crashed == [-1, -2, -3]
     assert nothing_left_running()
@@ -135,7 +135,7 @@ def test_a_crash_while_the_caller_is_busy() -> None:
     """The pool breaks between two results, so that the next job cannot even be submitted."""
     jobs = [0, -1, *range(2, WINDOW * 2 + 10)]
     results = []
-    for result in run(fragile_plan, jobs, processes=2, on_crash=lambda job: job):
+    for result in LocalEngine(2).run(fragile_plan, jobs, on_crash=lambda job: job):
         results.append(result)
         while len(results) == 1 and multiprocessing.active_children():  # until the crash has ended all workers
             time.sleep(0.01)
@@ -144,7 +144,7 @@ def test_a_crash_while_the_caller_is_busy() -> None:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_an_exception_in_a_job_propagates(processes: int) -> None:
-    results = run(picky_plan, range(20), processes=processes, on_crash=no_crash)
+    results = LocalEngine(processes).run(picky_plan, range(20), on_crash=no_crash)
     assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
     with pytest.raises(ValueError, match="five is right out"):
         next(results)
@@ -155,7 +155,7 @@ def test_an_exception_in_a_job_propagates(processes: int) -> None:
 @pytest.mark.parametrize("processes", [1, 2])
 def test_jobs_are_taken_as_they_are_needed_and_stopping_early_leaves_nothing(processes: int) -> None:
     taken: list[int] = []
-    results = run(square_plan, counted(10_000, taken), processes=processes, on_crash=no_crash)
+    results = LocalEngine(processes).run(square_plan, counted(10_000, taken), on_crash=no_crash)
     assert [next(results) for _ in range(3)] == [0, 1, 4]
     assert len(taken) <= 3 + WINDOW * processes
     results.close()  # type: ignore[attr-defined]
@@ -170,7 +170,7 @@ def failing_plan() -> Callable[[int], int]:
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_worker_that_cannot_be_set_up_is_an_error_not_a_crash(processes: int) -> None:
     with pytest.raises(VocabularyError, match="no words"):
-        list(run(failing_plan, range(5), processes=processes, on_crash=no_crash))
+        list(LocalEngine(processes).run(failing_plan, range(5), on_crash=no_crash))
 
 
 def test_processors_are_those_this_process_may_use() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from resight.errors import IndexMissingError
@@ -19,6 +19,7 @@ from ..store.support import (
     Ranking,
     Stored,
     build,
+    build_in_shards,
     change,
     cluster,
     complete,
@@ -37,6 +38,7 @@ from ..store.support import (
 MERGE_EARLY = StoreOptions(merge_factor=2)
 A, B, C, D, E = (entry(key, seed) for seed, key in enumerate("abcde"))
 OTHER_A = entry("a", 7)
+KEPT_A = replace(OTHER_A, metadata=A.metadata)  # as a build stores it: what was known of the picture is kept
 NO_FEATURES = entry("none", 8, features=0)
 Z = entry("z", 9)
 COMPLETE = {e.key: complete(e) for e in (B, C, D, E, OTHER_A, NO_FEATURES)}
@@ -158,11 +160,23 @@ def _forget_similarity(folder: Path, disk: Disk) -> None:
     assert forget_similarity(folder, disk=disk)
 
 
+def _build(folder: Path, disk: Disk) -> None:
+    build_in_shards(folder, [B, E, OTHER_A, NO_FEATURES], disk=disk)
+
+
+def _build_with_similarity(folder: Path, disk: Disk) -> None:
+    build_in_shards(folder, [E, B], most=1, disk=disk)
+
+
 SCENARIOS: dict[str, Scenario] = {
     "create": Scenario(None, [], _nothing, _create, operations=8),
     "add": Scenario([A, B, C], [A, B, C, D, E], _one_segment, _add, operations=28),
     "add, replace and remove": Scenario(
         [A, B, C, D], [OTHER_A, B, C, E, NO_FEATURES], _two_segments, _add_replace_remove, operations=31
+    ),
+    "build": Scenario([A, B, C, D], [KEPT_A, B, C, D, E, NO_FEATURES], _two_segments, _build, operations=65),
+    "build with similarity": Scenario(
+        [A, E, LARGE], [A, B, E, LARGE], _with_similarity, _build_with_similarity, operations=49, kept=(1, 1)
     ),
     "automatic merge": Scenario([A, B, C], [A, B, C, D, E], _one_segment, _merge_automatically, operations=55),
     "remove all": Scenario([A, B, C, D], [], _two_segments, _remove_all, operations=10),

@@ -20,6 +20,7 @@ from resight.store import Disk, Entry, create
 from ..store.support import (
     KEEPING_CODES,
     SETTINGS,
+    build_in_shards,
     change,
     cluster,
     complete,
@@ -45,7 +46,7 @@ class Step:
     """Of a life: what the index holds when it has returned, and what it does."""
 
     entries: list[Entry]
-    act: Callable[[Path, Disk], None]
+    act: Callable[[Path, Disk], object]
     kept: int | None = None  # the seed of its similarity
 
 
@@ -56,6 +57,7 @@ def life(*, codes: bool) -> list[Step]:
         return [complete(e) for e in entries] if codes else list(entries)
 
     settings = KEEPING_CODES if codes else SETTINGS
+    all_of_them = of(OTHER_A, B, NO_FEATURES, E, LARGE, C, D)
     return [
         Step([], lambda folder, disk: create(folder, vocabulary(codes=codes), settings, disk=disk)),
         Step(of(A, B, C), lambda folder, disk: change(folder, add=of(A, B, C), disk=disk)),
@@ -72,11 +74,12 @@ def life(*, codes: bool) -> list[Step]:
         Step(of(OTHER_A, B, NO_FEATURES, E), lambda folder, disk: change(folder, merge=True, disk=disk), 0),
         Step(of(OTHER_A, B, NO_FEATURES, E), lambda folder, disk: cluster(folder, 2, disk=disk), 0),
         Step(of(OTHER_A, B, NO_FEATURES, E, LARGE), lambda folder, disk: change(folder, add=of(LARGE), disk=disk), 0),
-        Step(of(OTHER_A, B, NO_FEATURES, E, LARGE), lambda folder, disk: keep_similarity(folder, 1, disk=disk), 1),
-        Step(of(OTHER_A, B, NO_FEATURES, E, LARGE), lambda folder, disk: cluster(folder, 3, disk=disk), 1),
-        Step(of(OTHER_A, B, NO_FEATURES, E, LARGE), _forget),
-        Step(of(OTHER_A, B, NO_FEATURES, E, LARGE), lambda folder, disk: cluster(folder, 0, disk=disk)),
-        Step([], lambda folder, disk: change(folder, remove=["a", "b", "none", "e", "large"], disk=disk)),
+        Step(all_of_them, lambda folder, disk: build_in_shards(folder, of(C, B, D), most=1, disk=disk), 0),
+        Step(all_of_them, lambda folder, disk: keep_similarity(folder, 1, disk=disk), 1),
+        Step(all_of_them, lambda folder, disk: cluster(folder, 3, disk=disk), 1),
+        Step(all_of_them, _forget),
+        Step(all_of_them, lambda folder, disk: cluster(folder, 0, disk=disk)),
+        Step([], lambda folder, disk: change(folder, remove=[e.key for e in all_of_them], disk=disk)),
     ]
 
 

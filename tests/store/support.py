@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from resight.analyse import Job, Outcome
+from resight.building import build as in_shards
 from resight.context import Reference, context_name
+from resight.engine import LocalEngine
 from resight.options import ClusterOptions, ContextOptions, ScoringOptions, StoreOptions
 from resight.postings import GEOMETRY, SHAPED
 from resight.recipes import RECIPES, Recipe
@@ -186,6 +189,44 @@ def change(
         writer.commit()
         if merge:
             writer.merge()
+
+
+@dataclass(frozen=True)
+class MadeUp:
+    """Stands for a plan that analyses pictures: gives entries by key, lists what was asked for, dies at some."""
+
+    entries: Mapping[str, Entry]
+    deadly: str = field(default="", repr=False)
+    asked: list[str] = field(default_factory=list, repr=False)
+
+    def __call__(self) -> Callable[[Job], Outcome]:
+        return self.analyse
+
+    def analyse(self, job: Job) -> Outcome:
+        if job.key in self.deadly:
+            raise KeyboardInterrupt
+        self.asked.append(job.key)
+        known = self.entries[job.key]
+        if job.known == known.content:
+            return Outcome(job.key, unchanged=True)
+        return Outcome(job.key, known, replaces=job.known is not None)
+
+
+def build_in_shards(
+    folder: Path,
+    entries: Iterable[Entry],
+    *,
+    most: int = 2,
+    deadly: str = "",
+    disk: Disk | None = None,
+) -> list[str]:
+    """One build, in this process, which may be interrupted at a key; the keys of what was analysed."""
+    plan = MadeUp({e.key: e for e in entries}, deadly)
+    jobs = [Job(key, Path(key)) for key in plan.entries]
+    with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer, suppress(KeyboardInterrupt):
+        for _ in in_shards(writer, plan, jobs, engine=LocalEngine(), most=most):
+            pass
+    return plan.asked
 
 
 L1, NEAR = ScoringOptions(measure="l1"), ContextOptions(method="cdm", neighbours=2)

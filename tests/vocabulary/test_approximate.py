@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from resight.errors import VocabularyError
 from resight.options import AssignOptions, VocabularyOptions
 from resight.vocabulary import Assigner, Vocabulary, approximate, k_means, rounds, train
-from resight.vocabulary.approximate import approximate_k_means, nearest_words
+from resight.vocabulary.approximate import approximate_k_means, in_threads, nearest_words
 from resight.vocabulary.nearest import LARGE_CELL, LEAST_PROBED, Cells, CellSearch
 
 from .test_assign import byte_vocabulary, root_sift_like, squared_distances
@@ -85,7 +86,10 @@ def test_means_equal_brute_force(kind: type) -> None:
 def test_the_same_with_any_number_of_threads(made: Array, kind: type) -> None:
     descriptors: Array = made[:12_000].astype(kind)
     options = replace(LARGE, words=1000, iterations=2)
-    results = [approximate_k_means(descriptors, 1000, options=options, threads=n) for n in (1, 2, 5)]
+    results = [
+        approximate_k_means(descriptors, 1000, options=options, across=partial(in_threads, threads=n))
+        for n in (1, 2, 5)
+    ]
     for words, cells in results[1:]:
         assert words.tobytes() == results[0][0].tobytes()
         assert cells.cell.tobytes() == results[0][1].cell.tobytes()

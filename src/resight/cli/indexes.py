@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import FeatureFileError, UsageError
+from ..errors import EngineError, FeatureFileError, UsageError
 from ..options import (
     ClusterOptions,
     FeatureOptions,
@@ -24,13 +24,16 @@ from ..options import (
 )
 from ..recipes import recipe as named_recipe
 from .app import MANIFEST, NAMES_SHOWN, AsJson, GivenFeatures, Processes, Set, command, default_index
-from .arguments import build, chosen_recipe, given_features, parse_settings, split_index, take_in
+from .arguments import ENGINE, RAY_ADDRESS, build, chosen_recipe, given_features, parse_settings, split_index, take_in
 from .fitting import FITTED, USUAL, show_fit, wanted_fitting
 from .output import counting, patience, printable, progress, say_json, stoppable
 
 if TYPE_CHECKING:
+    from ..analyse import Outcome
+    from ..engine import Engine
     from ..index import Index
     from ..interop import FeatureFile
+    from ..vocabulary.approximate import Across
 
 
 @command
@@ -60,15 +63,21 @@ def index(
         Path | None, typer.Option(metavar="FOLDER", help="With --features: where the pictures are that it names.")
     ] = None,
     processes: Processes = None,
+    engine: ENGINE = "local",
+    ray_address: RAY_ADDRESS = None,
     settings: Set = None,
     as_json: AsJson = False,
 ) -> int:
-    """Add pictures to an index. Unchanged pictures are skipped, changed ones updated."""
+    """Add pictures to an index. Unchanged pictures are skipped, changed ones updated.
+
+    With --engine ray all are added by one commit at the end; the same command goes on with a build that was broken off.
+    """
+    from ..engine import engine_named
     from ..images import find_pictures
     from ..index import file_key
     from ..interop import add_all
-    from ..machine import processors
 
+    worker = engine_named(engine, processes=processes, address=ray_address)
     place = into or default_index()
     changed = parse_settings(settings, FeatureOptions, IndexingOptions, ImageOptions, StoreOptions, ClusterOptions)
     clustering = _clustering(changed, clusters)
@@ -91,13 +100,11 @@ def index(
         if file:
             total, outcomes = len(file.names), add_all(target, file, images=images)
         else:
-            outcomes = target.add_files(
-                find_pictures(roots), relative_to=relative_to, processes=min(processes or processors(), max(total, 1))
-            )
+            outcomes = _analysed(target, find_pictures(roots), relative_to, worker, total)
         for outcome in progress(outcomes, total=total, text="indexing"):
             if outcome.skipped:
                 skipped.append((outcome.key, outcome.skipped))
-            elif outcome.entry is None:
+            elif outcome.unchanged:
                 unchanged += 1
             else:
                 updated += outcome.replaces
@@ -120,6 +127,18 @@ def index(
     if pictures and total == 0:
         typer.echo("no pictures found; resight reads JPEG, PNG, WebP, TIFF, BMP and HEIC files", err=True)
     return 1 if skipped or stop.wanted or (pictures and total == 0) else 0
+
+
+def _analysed(
+    target: Index, pictures: Iterable[Path], relative_to: Path | None, engine: Engine, total: int
+) -> Iterator[Outcome]:
+    """What becomes of picture files. On this machine what is done is committed now and then."""
+    from ..engine import LocalEngine
+
+    if isinstance(engine, LocalEngine):
+        processes = min(engine.processes, max(total, 1))
+        return target.add_files(pictures, relative_to=relative_to, processes=processes)
+    return target.build(pictures, relative_to=relative_to, engine=engine)
 
 
 def _opened(
@@ -351,15 +370,19 @@ def train(
     ] = None,
     features: GivenFeatures = None,
     processes: Processes = None,
+    engine: ENGINE = "local",
+    ray_address: RAY_ADDRESS = None,
     settings: Set = None,
     as_json: AsJson = False,
 ) -> int:
     """Make a vocabulary from your own pictures or features, for `resight index --vocabulary`."""
+    from ..engine import engine_named
     from ..images import find_pictures
     from ..machine import processors
     from ..vocabulary import rounds, sample
     from ..vocabulary import train as train_vocabulary
 
+    worker = engine_named(engine, processes=processes, address=ray_address)
     changed = parse_settings(settings, FeatureOptions, ImageOptions, VocabularyOptions)
     take_in(changed, VocabularyOptions, "words", ("--words", words))
     take_in(changed, VocabularyOptions, "vocabularies", ("--vocabularies", vocabularies))
@@ -378,14 +401,15 @@ def train(
         if file:
             kind, total, found = FeatureOptions(detector=file.detector), len(file.names), _given_descriptors(file)
         else:
-            total, found = len(paths), _descriptors(paths, kind, images, processes=processes or processors())
+            total, found = len(paths), _descriptors(paths, kind, images, worker)
         readable = _readable(progress(found, total=total, text="reading"), skipped)
         rows = sample(readable, size=options.vocabularies * options.sample, seed=options.seed)
     typer.echo(f"training {options.vocabularies * options.words} words on {len(rows)} descriptors …", err=True)
     read = total - len(skipped)
     source = f"{read} pictures of {', '.join(sorted({root.name for root in pictures or [Path(features or '')]}))}"
+    spread: dict[str, Any] = {} if engine == "local" else {"across": _across(worker)}  # here threads are enough
     with counting(rounds(options), text="rounds") as done:
-        vocabulary = train_vocabulary(rows, options=options, source=source, features=kind, done=done)
+        vocabulary = train_vocabulary(rows, options=options, source=source, features=kind, done=done, **spread)
     vocabulary.save(out)
     facts: dict[str, Any] = {
         "vocabulary": str(out), "fingerprint": vocabulary.fingerprint, "words": vocabulary.words,
@@ -404,18 +428,21 @@ def train(
     return 1 if skipped else 0
 
 
-def _descriptors(paths: list[Path], features: FeatureOptions, images: ImageOptions, *, processes: int) -> Iterator[Any]:
+def _descriptors(paths: list[Path], features: FeatureOptions, images: ImageOptions, engine: Engine) -> Iterator[Any]:
     """Those of each picture, or why it could not be read."""
     from ..analyse import DescriberPlan, Job
-    from ..engine import run
 
     jobs = (Job(str(path), path) for path in paths)
-    return run(
-        DescriberPlan(features, images),
-        jobs,
-        processes=min(processes, max(len(paths), 1)),
-        on_crash=lambda job: f"{job.path}: the decoder crashed",
-    )
+    return engine.run(DescriberPlan(features, images), jobs, on_crash=lambda job: f"{job.path}: the decoder crashed")
+
+
+def _across(engine: Engine) -> Across:
+    """Rounds of k-means on an engine."""
+
+    def died(job: Any) -> Any:
+        raise EngineError("workers die while they look for words; see their messages, or give them more memory")
+
+    return lambda plan, jobs: engine.run(plan, jobs, on_crash=died)
 
 
 def _given_descriptors(file: FeatureFile) -> Iterator[Any]:

@@ -9,20 +9,27 @@ from ..errors import EngineError
 from ..machine import processors
 
 
-def connect(address: str | None = None) -> Any:
-    """The module ``ray``, connected to the cluster at this address; None: to one that is started on this machine."""
+def load() -> Any:
+    """The module ``ray``."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports its use to its makers unless told not to
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # that of one job is raised; others are of no use
     try:
         import ray
     except ImportError:
         raise EngineError(
             "the engine `ray` needs Ray; install it with `pip install 'resight[ray]'`, or leave --engine out"
         ) from None
+    return ray
+
+
+def connect(address: str | None = None) -> Any:
+    """The module ``ray``, connected to the cluster at this address; None: to one that is started on this machine."""
+    ray = load()
     if ray.is_initialized():
         return ray
     try:
         own: dict[str, Any] = {} if address else {"num_cpus": processors(), "include_dashboard": False}
-        ray.init(address=address, log_to_driver=False, namespace="resight", **own)
+        ray.init(address=address, log_to_driver=False, logging_level="warning", namespace="resight", **own)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         raise EngineError(
             f"no Ray cluster answers at {address or 'this machine'} ({error}); see `ray status`"

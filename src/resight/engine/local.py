@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from itertools import islice
+from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from ..errors import EngineError, ResightError
@@ -22,48 +24,70 @@ WINDOW = 16  # jobs under way per process: enough to keep all busy behind one sl
 _worker: Callable[[Any], Any]  # in a worker process: what it was started for
 
 
-def run(
-    plan: Callable[[], Callable[[JobT], ResultT]],
-    jobs: Iterable[JobT],
-    *,
-    processes: int,
-    on_crash: Callable[[JobT], ResultT],
-) -> Iterator[ResultT]:
-    """``plan()(job)`` for every job, results in the order of the jobs.
+@dataclass(frozen=True)
+class LocalEngine:
+    """So many processes of this machine; with one the work is done here, where a crash ends all."""
 
-    With one process the work is done here. A job that kills its worker (a fault in a decoder) is given to ``on_crash``
-    and the others go on.
+    processes: int = 1
+
+    def run(
+        self,
+        plan: Callable[[], Callable[[JobT], ResultT]],
+        jobs: Iterable[JobT],
+        *,
+        on_crash: Callable[[JobT], ResultT],
+    ) -> Iterator[ResultT]:
+        """As ``Engine`` says. With several processes call this under ``if __name__ == "__main__"``."""
+        if self.processes <= 1:
+            worker = plan()
+            yield from (worker(job) for job in jobs)
+            return
+        waiting = iter(jobs)
+        under_way: deque[tuple[JobT, Future[ResultT] | None]] = deque()
+        pool = _start(plan, self.processes)
+        try:
+            while True:
+                alone = any(future is None for _, future in under_way)  # suspects: nothing else may run beside them
+                for job in islice(waiting, 0 if alone else WINDOW * self.processes - len(under_way)):
+                    under_way.append((job, _submit(pool, job)))
+                if not under_way:
+                    return
+                job, future = under_way[0]
+                try:
+                    result = (future or _submit(pool, job)).result()
+                except BrokenProcessPool:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    pool = _start(plan, self.processes)
+                    if future is None:  # it was alone: it is the culprit, unless no worker lives at all
+                        _insist_on_life(pool)
+                        result = on_crash(job)
+                    else:  # any that had begun may be: try each alone
+                        under_way, rest = _suspects(under_way, self.processes)
+                        waiting = chain(rest, waiting)
+                        continue
+                under_way.popleft()
+                yield result
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _suspects(
+    under_way: deque[tuple[JobT, Future[ResultT] | None]], processes: int
+) -> tuple[deque[tuple[JobT, Future[ResultT] | None]], list[JobT]]:
+    """Those under way, without a future if they may have killed their worker; and the jobs that come after them.
+
+    Jobs begin in order, so the first ones that have no result had begun; twice as many as there are processes, for some
+    results may have been on their way. Should the culprit be another one, it will strike again.
     """
-    if processes <= 1:
-        worker = plan()
-        yield from (worker(job) for job in jobs)
-        return
-    waiting = iter(jobs)
-    under_way: deque[tuple[JobT, Future[ResultT] | None]] = deque()
-    pool = _start(plan, processes)
-    try:
-        while True:
-            alone = bool(under_way) and under_way[0][1] is None  # suspects: nothing else may run beside them
-            for job in islice(waiting, 0 if alone else WINDOW * processes - len(under_way)):
-                under_way.append((job, _submit(pool, job)))
-            if not under_way:
-                return
-            job, future = under_way[0]
-            try:
-                result = (future or _submit(pool, job)).result()
-            except BrokenProcessPool:
-                pool.shutdown(wait=False, cancel_futures=True)
-                pool = _start(plan, processes)
-                if future is None:  # it was alone: it is the culprit, unless no worker lives at all
-                    _insist_on_life(pool)
-                    result = on_crash(job)
-                else:  # any of those under way may be: try each alone
-                    under_way = deque((job, None) for job, _ in under_way)
-                    continue
-            under_way.popleft()
-            yield result
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    kept: deque[tuple[JobT, Future[ResultT] | None]] = deque()
+    suspected = 0
+    for job, future in under_way:
+        if suspected == 2 * processes:
+            break
+        done = future is not None and future.done() and future.exception() is None
+        kept.append((job, future if done else None))
+        suspected += not done
+    return kept, [job for job, _ in islice(under_way, len(kept), None)]
 
 
 def _start(plan: Callable[[], Callable[[Any], Any]], processes: int) -> ProcessPoolExecutor:
@@ -107,11 +131,20 @@ def _submit(pool: ProcessPoolExecutor, job: Any) -> Future[Any]:
 def _become(plan: Callable[[], Callable[[Any], Any]]) -> None:
     """Set a worker process up."""
     global _worker  # noqa: PLW0603
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     one_thread_each()
     try:
         _worker = plan()
     except ResightError as error:  # raised again where a result is waited for; here it would look like a crash
         _worker = _Failed(error)
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed tells nobody; its workers would wait for jobs for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent
+    parent.join()
+    os._exit(1)
 
 
 def one_thread_each() -> None:

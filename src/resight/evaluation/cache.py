@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import images
 from ..analyse import content_hash, features_of
-from ..engine import run
+from ..engine import LocalEngine
 from ..errors import ImageError
 from ..options import FeatureOptions, ImageOptions, fingerprint
 from ..types import Features, Region
@@ -51,7 +51,7 @@ class FeatureCache:
 
     def extract(self, wanted: Iterable[Wanted], *, processes: int) -> Iterator[Extracted]:
         """Make sure that each has its file, in several processes; in order."""
-        return run(self.worker, wanted, processes=processes, on_crash=_crashed)
+        return LocalEngine(processes).run(self.worker, wanted, on_crash=_crashed)
 
     def worker(self) -> Extractor:
         return Extractor(self.folder / fingerprint(self.options), self.options, self.images)

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from ..analyse import make_entry
 from ..context import context_name, name_of
-from ..engine import run
+from ..engine import LocalEngine
 from ..errors import EngineError, UsageError
 from ..options import AssignOptions, ClusterOptions, FeatureOptions, ImageOptions, IndexingOptions, fingerprint, to_dict
 from ..recipes import Recipe
@@ -184,7 +184,7 @@ class Runner:
         """Every query with every recipe, in several processes."""
         keys = tuple(key for key, _ in dataset.images)
         plan = AskerPlan(index, dict(recipes), keys)
-        found = run(plan, files, processes=self.processes, on_crash=_crashed)
+        found = LocalEngine(self.processes).run(plan, files, on_crash=_crashed)
         answers = list(self.progress(found, total=len(files), text=f"{dataset.name}: queries"))
         truths = [query.truth for query in dataset.queries]
         names = measures_of(dataset)

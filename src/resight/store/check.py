@@ -18,6 +18,7 @@ from . import lock
 from . import manifest as manifests
 from .manifest import LEARNT, LEARNT_FILES, Manifest, SegmentRecord
 from .segment import BOUNDS, CELLS, FOLDER, Segment, read_whole
+from .shards import FOLDER as SHARDS
 from .snapshot import read_vocabulary
 
 
@@ -191,7 +192,7 @@ def _alone_problems(segment: Segment, similarity: Similarity) -> Iterator[str]:
 
 def _unknown_files(folder: Path, manifest: Manifest) -> Iterator[str]:
     """Leftovers of a crash are harmless and swept by the next writer; anything else should not be here."""
-    known = {manifests.NAME, f"{manifests.NAME}.new", manifest.vocabulary.name, lock.NAME, FOLDER}
+    known = {manifests.NAME, f"{manifests.NAME}.new", manifest.vocabulary.name, lock.NAME, FOLDER, SHARDS}
     for path in sorted(folder.iterdir()):
         ours = path.name in known or any(path.match(pattern) for pattern in LEARNT_FILES)
         if not ours and not path.name.startswith("."):  # a file manager's .DS_Store does no harm

@@ -146,32 +146,41 @@ def read(folder: Path) -> Manifest:
     return _from_json(values)
 
 
-def _from_json(values: dict[str, Any]) -> Manifest:
-    def files(records: dict[str, Any]) -> dict[str, FileRecord]:
-        return {name: FileRecord(**record) for name, record in records.items()}
+def segment_record(values: dict[str, Any]) -> SegmentRecord:
+    """From what ``asdict`` made of one."""
+    dead = FileRecord(**values["dead"]) if values["dead"] else None
+    terms = _files(values.get("terms", {}))
+    return SegmentRecord(**{**values, "sums": FileRecord(**values["sums"]), "dead": dead, "terms": terms})
 
-    segments = tuple(
-        SegmentRecord(
-            **{
-                **s,
-                "sums": FileRecord(**s["sums"]),
-                "dead": FileRecord(**s["dead"]) if s["dead"] else None,
-                "terms": files(s.get("terms", {})),
-            }
-        )
-        for s in values["segments"]
-    )
+
+def _files(records: dict[str, Any]) -> dict[str, FileRecord]:
+    return {name: FileRecord(**record) for name, record in records.items()}
+
+
+def _from_json(values: dict[str, Any]) -> Manifest:
+    segments = tuple(segment_record(s) for s in values["segments"])
     clusters, similarity = values.get("clusters"), values.get("similarity")
     return Manifest(
         **{
             **values,
             "vocabulary": FileRecord(**values["vocabulary"]),
             "segments": segments,
-            "contexts": files(values.get("contexts", {})),
+            "contexts": _files(values.get("contexts", {})),
             "clusters": FileRecord(**clusters) if clusters else None,
             "similarity": FileRecord(**similarity) if similarity else None,
         }
     )
 
 
-__all__ = ["FORMAT", "LEARNT", "LEARNT_FILES", "NAME", "FileRecord", "Manifest", "SegmentRecord", "read", "write"]
+__all__ = [
+    "FORMAT",
+    "LEARNT",
+    "LEARNT_FILES",
+    "NAME",
+    "FileRecord",
+    "Manifest",
+    "SegmentRecord",
+    "read",
+    "segment_record",
+    "write",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -132,6 +132,17 @@ def write_beside(folder: Path, name: str, file: str, data: bytes, disk: Disk) ->
     disk.sync(path)
     disk.sync(path.parent)
     return FileRecord(file, len(data), zlib.crc32(data))
+
+
+def with_terms(
+    folder: Path, record: SegmentRecord, terms: dict[str, Float32], number: int, disk: Disk
+) -> SegmentRecord:
+    """The record with these terms, which are written beside the segment for commit ``number``."""
+    files = {
+        name: write_beside(folder, record.name, f"terms-{name}-{number:08d}.npy", terms_to_bytes(values), disk)
+        for name, values in terms.items()
+    }
+    return replace(record, terms={**record.terms, **files})
 
 
 def terms_to_bytes(terms: Float32) -> bytes:

@@ -7,37 +7,43 @@ swept by the next writer.
 
 from __future__ import annotations
 
+import resource
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
-from itertools import chain
+from heapq import merge as merge_sorted
+from itertools import chain, pairwise, starmap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..clusters import by_cluster
 from ..context import Reference, context_name, insist_on_context, name_of, stored_names
 from ..errors import IndexExistsError, StoreError, UsageError
 from ..options import ClusterOptions, ContextOptions, IndexingOptions, ScoringOptions, StoreOptions, from_dict
 from ..postings import count
-from ..scoring import Query, Similarity
+from ..scoring import Similarity
 from ..types import Float32, UInt32
 from ..vocabulary import Vocabulary, spans
 from ..vocabulary.codes import kept_bytes
 from . import manifest as manifests
+from . import shards
+from .addition import References, reference_of, write_addition
 from .clusters import assign, learn_clusters
-from .context import learn, visiting
+from .context import learn
 from .disk import Disk, writing
-from .entry import Entry
+from .entry import Entry, encode_text
 from .lock import NAME as LOCK
 from .lock import WriterLock
 from .manifest import LEARNT, LEARNT_FILES, FileRecord, Manifest, SegmentRecord
 from .merge import Numbering, choose, clusters_of, merge, number
-from .segment import FOLDER, Dead, Segment, read_whole, terms_to_bytes, write, write_beside
+from .segment import FOLDER, Dead, Segment, with_terms, write_beside
+from .shards import FOLDER as SHARDS
 from .snapshot import VOCABULARY, Snapshot
 from .table import Row
+
+OTHER_FILES = 100  # that a process may have open besides segments
 
 
 def create(folder: Path, vocabulary: Vocabulary, settings: dict[str, Any], *, disk: Disk | None = None) -> None:
@@ -85,18 +91,19 @@ class Writer:
 
     def __init__(self, folder: Path, *, options: StoreOptions | None = None, disk: Disk | None = None) -> None:
         folder = folder.absolute()  # the caller may change folders before a commit
-        self.folder, self._options, self._disk = folder, options or StoreOptions(), disk or Disk()
+        self.folder, self.disk, self._options = folder, disk or Disk(), options or StoreOptions()
         self._added: dict[str, Entry] = {}
         self._removed: dict[str, set[int]] = {}  # segment name → ordinals
-        self._references: dict[str, Reference] = {}  # of contexts, as they are needed
+        self._built: list[SegmentRecord] = []  # segments that a build has written
+        self._references: References = {}
         self._refusal: str | None = None  # why this writer can write no more
         manifests.read(folder)  # a missing or damaged index is said so before it is locked
         self._lock = WriterLock(folder)
         with ExitStack() as undo, writing(folder):
             self._lock.take()
             undo.callback(self._lock.release)
-            self._disk.make_folder(folder / FOLDER)  # tools that copy folders forget empty ones
-            self._disk.sync(folder)  # the last writer may have died before its manifest was surely on disk
+            self.disk.make_folder(folder / FOLDER)  # tools that copy folders forget empty ones
+            self.disk.sync(folder)  # the last writer may have died before its manifest was surely on disk
             self._base = Snapshot(folder, manifests.read(folder))
             undo.callback(self._base.close)
             self._words = self._base.vocabulary.words
@@ -174,15 +181,20 @@ class Writer:
         """Make all changes since the last commit durable and visible at once; False if there were none."""
         if self._refusal:
             raise StoreError(self._refusal)
-        if not self._added and not any(self._removed.values()):
+        if not self._added and not self._built and not any(self._removed.values()):
             return False
         with self._changing_disk():
-            number = self._next
-            records = [record for segment in self._base.segments if (record := self._without_removed(segment, number))]
+            records = [record for segment in self._base.segments if (record := self._without_removed(segment))]
+            with self._opened([record for record in self._built if record.name in self._removed]) as partly:
+                left = {segment.record.name: self._without_removed(segment) for segment in partly}
+            records += [kept for record in self._built if (kept := left.get(record.name, record))]
             if self._added:
-                records.append(self._write(list(self._added.values()), number))
+                facts: dict[str, Any] = {"words": self._words, "known": self._references, "disk": self.disk}
+                added = list(self._added.values())
+                records.append(write_addition(self._base, f"{self._next:08d}", added, **facts))
             self._replace(records)
             self._added.clear()
+            self._built.clear()
             self._removed.clear()
         # The commit stands, whatever becomes of merging; a merge that fails makes this writer refuse the next commit.
         with suppress(StoreError):
@@ -191,20 +203,39 @@ class Writer:
                     self._merge(few, self._numbering(few))
         return True
 
-    def _write(self, entries: list[Entry], commit: int) -> SegmentRecord:
-        """The added pictures as a segment, by cluster if there are any, with all terms that the others have."""
-        bounds, clusters = None, self._base.clusters
-        if clusters:
-            cluster = clusters.assign(entry.words.within(self._spans[0]).word for entry in entries)
-            order, bounds = by_cluster(cluster, len(clusters.entries))
-            entries = [entries[i] for i in order.tolist()]
-        name = f"{commit:08d}"
-        record = write(self.folder, name, entries, words=self._words, disk=self._disk, bounds=bounds)
-        terms = {name: self._terms_of(entries, name) for name in self.manifest.contexts}
-        if similarity := self._base.similarity:
-            with closing(Segment(self.folder, record, codes=self.manifest.codes)) as written:
-                terms[LEARNT] = written.alone(similarity)
-        return self._with_terms(record, terms, commit)
+    def begin_build(self) -> None:
+        """Commit, then make room for the records of shards."""
+        self.commit()
+        with writing(self.folder):
+            self.disk.make_folder(self.folder / SHARDS)
+            self.disk.sync(self.folder)
+
+    def take(self, built: Iterable[SegmentRecord], *, replaced: Iterable[str]) -> None:
+        """End a build upon this commit: commit the segments that it has written, instead of pictures with these keys.
+
+        Of a key that several of them have, the last picture counts.
+        """
+        records = list(built)
+        if len({record.shapes for record in (*self.manifest.segments, *records)}) > 1:
+            raise UsageError("some features are ellipses, others of this index are circles; make a new index")
+        _insist_on_open_files(2 * len(self.manifest.segments) + len(records))
+        for key in replaced:
+            self.remove(key)
+        self._built += records
+        with self._opened(records) as segments:
+            for one, other in pairwise(merge_sorted(*starmap(_keys, enumerate(segments)))):
+                if one[0] == other[0]:
+                    self._removed.setdefault(records[one[1]].name, set()).add(one[2])
+        if not self.commit():  # else the records went with it; a later build must look at the pictures again
+            with writing(self.folder):
+                self.disk.remove(self.folder / SHARDS)
+                self.disk.sync(self.folder)
+
+    @contextmanager
+    def _opened(self, records: Sequence[SegmentRecord]) -> Iterator[list[Segment]]:
+        with ExitStack() as stack:
+            opened = (Segment(self.folder, record, codes=self.manifest.codes) for record in records)
+            yield [stack.enter_context(closing(segment)) for segment in opened]
 
     def cluster(self, options: ClusterOptions) -> None:
         """Commit, then rewrite all pictures as one segment in the order of newly learnt clusters; 0: of none.
@@ -212,7 +243,8 @@ class Writer:
         Context terms whose neighbours were looked for in the clusters there were are forgotten.
         """
         self.commit()
-        kept = {n: file for n, file in self.manifest.contexts.items() if not self._reference(n).context.probe}
+        references = {name: reference_of(self._base, name, self._references) for name in self.manifest.contexts}
+        kept = {name: file for name, file in self.manifest.contexts.items() if not references[name].context.probe}
         clusters, file, assigned = None, None, None
         if options.count:
             clusters = learn_clusters(self._base, options)
@@ -229,9 +261,9 @@ class Writer:
 
     def _write_learnt(self, name: str, data: bytes) -> FileRecord:
         """A file beside the segments, which no manifest names yet."""
-        self._disk.write(self.folder / name, data)
-        self._disk.sync(self.folder / name)
-        self._disk.sync(self.folder)
+        self.disk.write(self.folder / name, data)
+        self.disk.sync(self.folder / name)
+        self.disk.sync(self.folder)
         return FileRecord(name, len(data), zlib.crc32(data))
 
     @property
@@ -258,7 +290,7 @@ class Writer:
             named = zip(files, references, strict=True)
             written = [self._write_learnt(f"{file}.npz", reference.to_bytes()) for file, reference in named]
             records = [
-                self._with_terms(segment.record, dict(zip(names, terms, strict=True)), self._next)
+                self._with_terms(segment.record, dict(zip(names, terms, strict=True)))
                 for segment, *terms in zip(self._base.segments, *(terms for _, terms in found), strict=True)
             ]
             contexts = {**self.manifest.contexts, **dict(zip(names, written, strict=True))}
@@ -297,7 +329,7 @@ class Writer:
         with self._changing_disk():
             file = self._write_learnt(f"similarity-{self._next:08d}.npz", similarity.to_bytes())
             records = [
-                self._with_terms(segment.record, {LEARNT: values}, self._next)
+                self._with_terms(segment.record, {LEARNT: values})
                 for segment, values in zip(self._base.segments, alone, strict=True)
             ]
             self._replace(records, similarity=file)
@@ -313,27 +345,8 @@ class Writer:
             self._replace(records, similarity=None)
         return True
 
-    def _terms_of(self, entries: list[Entry], name: str) -> Float32:
-        """The terms of new pictures, stored under this name."""
-        span, reference = self._spans[name_of(name)[1]], self._reference(name)
-        pictures = [Query(entry.words.within(span), entry.geometry) for entry in entries]
-        return reference.terms_of(pictures, visiting(self._base, reference.context))
-
-    def _reference(self, name: str) -> Reference:
-        if name not in self._references:
-            file = self.manifest.contexts[name]
-            self._references[name] = Reference.from_bytes(read_whole(self.folder / file.name, file))
-        return self._references[name]
-
-    def _with_terms(self, record: SegmentRecord, terms: dict[str, Float32], number: int) -> SegmentRecord:
-        """The record with these terms, which are written beside the segment."""
-        files = {
-            name: write_beside(
-                self.folder, record.name, f"terms-{name}-{number:08d}.npy", terms_to_bytes(values), self._disk
-            )
-            for name, values in terms.items()
-        }
-        return replace(record, terms={**record.terms, **files})
+    def _with_terms(self, record: SegmentRecord, terms: dict[str, Float32]) -> SegmentRecord:
+        return with_terms(self.folder, record, terms, self._next, self.disk)
 
     def merge(self) -> None:
         """Commit, then make one segment of all, without the dead."""
@@ -363,7 +376,7 @@ class Writer:
             yield
         self._refusal = None
 
-    def _without_removed(self, segment: Segment, number: int) -> SegmentRecord | None:
+    def _without_removed(self, segment: Segment) -> SegmentRecord | None:
         """The segment's record after the pending removals; None if nothing of it lives."""
         removed = self._removed.get(segment.record.name)
         if not removed:
@@ -374,8 +387,8 @@ class Writer:
         chosen = np.zeros(segment.record.pictures, np.bool_)
         chosen[ordinals] = True
         df, _, length, _ = count(segment.lists(None, "image"), chosen)
-        name = f"dead-{number:08d}.npz"
-        file = write_beside(self.folder, segment.record.name, name, Dead(ordinals, df).to_bytes(), self._disk)
+        name = f"dead-{self._next:08d}.npz"
+        file = write_beside(self.folder, segment.record.name, name, Dead(ordinals, df).to_bytes(), self.disk)
         return replace(segment.record, dead=file, dead_pictures=len(ordinals), dead_features=int(length.sum()))
 
     def _numbering(self, segments: list[Segment]) -> Numbering:
@@ -390,8 +403,8 @@ class Writer:
             terms[name] = np.ones(numbering.pictures, np.float32)
             for segment, new in zip(segments, numbering.new, strict=True):
                 terms[name][new[segment.alive]] = segment.terms[name][segment.alive]
-        record = merge(self.folder, f"{self._next:08d}", segments, numbering, self._disk)
-        merged = self._with_terms(record, terms, self._next)
+        record = merge(self.folder, f"{self._next:08d}", segments, numbering, self.disk)
+        merged = self._with_terms(record, terms)
         merging = {segment.record.name for segment in segments}
         records = [s.record for s in self._base.segments]
         place = next(i for i, record in enumerate(records) if record.name in merging)
@@ -399,28 +412,50 @@ class Writer:
         self._replace([*kept[:place], merged, *kept[place:]], **changed)
 
     def _replace(self, records: list[SegmentRecord], **changed: Any) -> None:
-        manifests.write(self.folder, self.manifest.next(segments=tuple(records), **changed), self._disk)
+        manifests.write(self.folder, self.manifest.next(segments=tuple(records), **changed), self.disk)
         old = self._base
         self._base = Snapshot(self.folder, manifests.read(self.folder))
         old.close()
         self._sweep()
 
     def _sweep(self) -> None:
-        """Remove what the manifest does not name: leftovers of a crash, merged segments, old removals."""
+        """Remove what the manifest does not name: leftovers of a crash, merged segments, old removals.
+
+        Not what an interrupted build upon this commit has done.
+        """
+        unfinished = list(shards.unfinished(self.folder, self.manifest.commit))
+        if not unfinished:
+            self.disk.remove(self.folder / SHARDS)
+        known = {s.name: s for s in (*self.manifest.segments, *(b.segment for b in unfinished if b.segment))}
         for path in (self.folder / FOLDER).iterdir():
-            record = next((s for s in self.manifest.segments if s.name == path.name), None)
+            record = known.get(path.name)
             if record is None:
-                self._disk.remove(path)
+                self.disk.remove(path)
                 continue
             named = {*record.files, record.sums.name, *(file.name for file in record.beside)}
             for file in path.iterdir():
                 if file.name not in named:
-                    self._disk.remove(file)
+                    self.disk.remove(file)
         learnt = {file.name for file in self.manifest.learnt}
         for path in (path for pattern in LEARNT_FILES for path in self.folder.glob(pattern)):
             if path.name not in learnt:
-                self._disk.remove(path)
-        self._disk.remove(self.folder / f"{manifests.NAME}.new")
+                self.disk.remove(path)
+        self.disk.remove(self.folder / f"{manifests.NAME}.new")
+
+
+def _insist_on_open_files(segments: int) -> None:
+    """Raise StoreError unless so many segments can be open at once: of each one file stays open."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if segments + OTHER_FILES > allowed:
+        raise StoreError(
+            f"{segments} segments cannot be opened at once, since this process may open {allowed} files; what was done "
+            f"is kept: allow more with `ulimit -n {2 * segments + OTHER_FILES}`, and repeat the command"
+        )
+
+
+def _keys(place: int, segment: Segment) -> Iterator[tuple[bytes, int, int]]:
+    """(key, place, ordinal) of a segment's pictures, by key."""
+    return ((encode_text(row.key), place, row.ordinal) for row in segment.table.by_key(None))
 
 
 def _insist_on_codes(entry: Entry, codes: int) -> None:

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from ..errors import VocabularyError
 from ..options import FeatureOptions, VocabularyOptions, to_dict
 from ..types import Bytes, Float32, Int64
-from .approximate import BLOCK, approximate_k_means, nearest_words
+from .approximate import BLOCK, Across, approximate_k_means, in_threads, nearest_words
 from .codes import MOST_LEARNT_FROM, insist_on_codes, learn_codebooks
 from .k_means import Done, k_means, silent
 from .nearest import Cells, flat_index
@@ -64,13 +64,15 @@ def train(
     features: FeatureOptions | None = None,
     exact_up_to: int = MOST_EXACT,
     done: Done = silent,
+    across: Across = in_threads,
 ) -> Vocabulary:
     """Words by k-means, then the Hamming embedding of BURST-09 §2.2 on the same descriptors.
 
     They come in random order, as ``sample`` gives them, and for several vocabularies that many times as many: each is
     learnt from ``options.sample`` of its own. Where there are fewer, some are shared. With more than ``exact_up_to``
     words k-means is approximate, descriptors become floats a block at a time, and the words have cells.
-    ``done`` hears of each round of k-means: ``rounds(options)`` in all.
+    ``done`` hears of each round of k-means: ``rounds(options)`` in all. ``across`` shares out the work of approximate
+    rounds; the words do not depend on it.
     """
     count, total = options.vocabularies, len(descriptors)
     size = min(total, max(options.sample, total // count))
@@ -90,7 +92,7 @@ def train(
         begin = number * (total - size) // max(count - 1, 1)
         mine = slice(begin, begin + size)
         seeded = replace(options, seed=options.seed + number)
-        found.append(_find_words(compared[mine], seeded, exact_up_to=exact_up_to, done=done))
+        found.append(_find_words(compared[mine], seeded, exact_up_to=exact_up_to, done=done, across=across))
         projected = _product(descriptors[mine], projection.astype(np.float32).T)
         medians.append(_medians(projected, found[-1].nearest, len(found[-1].words)))
     all_words: Any = np.concatenate([f.words for f in found])
@@ -135,10 +137,12 @@ class Found(NamedTuple):
     cells: Cells | None = None
 
 
-def _find_words(compared: Bytes | Float32, options: VocabularyOptions, *, exact_up_to: int, done: Done) -> Found:
+def _find_words(
+    compared: Bytes | Float32, options: VocabularyOptions, *, exact_up_to: int, done: Done, across: Across
+) -> Found:
     if not options.branching and options.words > exact_up_to:
-        words, cells = approximate_k_means(compared, options.words, options=options, done=done)
-        return Found(words, nearest_words(compared, words, cells)[1], cells=cells)
+        words, cells = approximate_k_means(compared, options.words, options=options, done=done, across=across)
+        return Found(words, nearest_words(compared, words, cells, across=across)[1], cells=cells)
     whole = compared.dtype == np.uint8
     values = compared.astype(np.float32, copy=False)
     if options.branching:

@@ -1,0 +1,239 @@
+"""Building in shards: the same index as adding one by one, whatever becomes of workers and of the driver."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from resight.analyse import Analyser, AnalyserPlan, Job, Outcome
+from resight.building import build, cut
+from resight.engine import LocalEngine
+from resight.errors import EngineError
+from resight.index import Index
+from resight.options import FeatureOptions, StoreOptions
+from resight.store import Writer, check, open_snapshot, shards
+from resight.store import manifest as manifests
+from resight.store.segment import FOLDER
+from resight.store.snapshot import VOCABULARY
+
+SMALL = StoreOptions(shard=4, merge_factor=1000)
+FEATURES = FeatureOptions(max_features=150)
+
+
+def make_pictures(folder: Path, count: int) -> list[Path]:
+    """Noise of several sizes; some share halves, so that they are found by each other."""
+    folder.mkdir(parents=True)
+    paths = []
+    for number in range(count):
+        own = np.random.default_rng(number).integers(0, 256, (20, 24), np.uint8)
+        shared = np.random.default_rng(1000 + number // 3).integers(0, 256, (20, 12), np.uint8)
+        pixels = np.concatenate([own, shared], axis=1).repeat(6, 0).repeat(6, 1)
+        paths.append(folder / f"{number:03d}.png")
+        Image.fromarray(pixels).save(paths[-1])
+    return paths
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return make_pictures(tmp_path_factory.mktemp("building") / "pictures", 17)
+
+
+def segments(folder: Path) -> list[dict[str, bytes]]:
+    """The bytes of each segment's files, in the order of the manifest."""
+    records = manifests.read(folder).segments
+    return [{p.name: p.read_bytes() for p in (folder / FOLDER / record.name).iterdir()} for record in records]
+
+
+def answers(index: Index, queries: list[Path]) -> list[list[tuple[str, float]]]:
+    return [[(hit.key, hit.score) for hit in index.search(query).hits] for query in queries]
+
+
+def test_the_same_answers_as_adding_one_by_one(pictures: list[Path], tmp_path: Path) -> None:
+    """A new index in two processes; then more of it, with pictures that are known, changed, unreadable, named twice."""
+    mine = [Path(shutil.copy(path, tmp_path)) for path in pictures]
+    (tmp_path / "bad.png").write_bytes(b"\x89PNG\r\n\x1a\n and no more")
+    second = [*mine[8:], tmp_path / "bad.png", mine[-1], mine[0]]
+    plain, built = (Index.create(tmp_path / f"{name}.resight", features=FEATURES) for name in ("plain", "built"))
+    with plain, built:
+        built.store = SMALL
+        wanted = list(plain.add_files(mine[:12], relative_to=tmp_path))
+        found = list(built.build(mine[:12], relative_to=tmp_path, engine=LocalEngine(2)))
+        assert [o.key for o in found] == [o.key for o in wanted]
+        plain.commit()
+        assert built.info().commit == 1
+        assert 12 / 4 <= built.info().segments < 12
+        for index in (plain, built):
+            index.add(mine[1], key="001.png", metadata={"mine": 1})
+            index.commit()
+        shutil.copy(mine[3], mine[1])
+        shutil.copy(mine[16], mine[10])
+        outcomes = [list(plain.add_files([*second, mine[1]], relative_to=tmp_path))]
+        outcomes.append(list(built.build([*second, mine[1]], relative_to=tmp_path)))
+        plain.commit()
+        told = [{(o.key, o.replaces, o.skipped, o.unchanged) for o in each} for each in outcomes]
+        assert told[0] - told[1] == {("016.png", False, None, True)}  # the second time
+        assert told[1] <= told[0]
+        assert built.info().commit == 3
+        assert {row.key: (row.content, row.metadata) for row in built.page(limit=99)} == {
+            row.key: (row.content, row.metadata) for row in plain.page(limit=99)
+        }
+        assert built.get("001.png").metadata == {"mine": 1}  # type: ignore[union-attr]
+        assert answers(built, mine[::4]) == answers(plain, mine[::4])
+    assert check(tmp_path / "built.resight").problems == ()
+
+
+def test_nothing_is_written_if_nothing_has_changed(pictures: list[Path], tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight", features=FEATURES) as index:
+        index.store = SMALL
+        list(index.build(pictures[:6]))
+        assert all(o.unchanged for o in index.build(pictures[:6]))
+        assert index.info().commit == 1
+    assert not (tmp_path / "i.resight" / shards.FOLDER).exists()
+
+
+def test_shards_are_cut_where_keys_say_so() -> None:
+    jobs = [Job(f"{number}", Path(f"{number}")) for number in range(5000)]
+    whole = list(cut(jobs, 100, salt=1))
+    assert [job for shard in whole for job in shard.jobs] == jobs
+    assert max(len(shard.jobs) for shard in whole) == 100
+    assert len(whole) < 5000 / 100 * 2
+    without = {shard.name for shard in cut(jobs[:700] + jobs[701:], 100, salt=1)}
+    assert len({shard.name for shard in whole} - without) <= 3  # a picture less changes the shards near it
+    assert not {shard.name for shard in cut(jobs, 100, salt=2)} & {shard.name for shard in whole}
+    assert [len(shard.jobs) for shard in cut([*jobs[:3], jobs[0]], 1000, salt=1)] == [3]
+
+
+@dataclass(frozen=True)
+class Fragile:
+    """An analyser that two pictures kill: one always, one the first time."""
+
+    plan: AnalyserPlan
+    deadly: str
+    once: Path  # a picture named like this file kills as long as the file is there
+
+    def __call__(self) -> Callable[[Job], Outcome]:
+        analyser = self.plan()
+        return lambda job: self._analyse(job, analyser)
+
+    def _analyse(self, job: Job, analyser: Analyser) -> Outcome:
+        if self.once.exists() and job.key == self.once.name:
+            self.once.unlink()
+            self._die()
+        if job.key == self.deadly:
+            self._die()
+        return analyser(job)
+
+    def _die(self) -> None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.abort()
+
+
+def analyser(index: Path) -> AnalyserPlan:
+    with Index.open(index) as opened:
+        return AnalyserPlan(index / VOCABULARY, opened.features, opened.indexing)
+
+
+def test_pictures_that_kill_workers_are_skipped_and_no_others(pictures: list[Path], tmp_path: Path) -> None:
+    place = tmp_path / "i.resight"
+    Index.create(place, features=FEATURES).close()
+    (tmp_path / "008.png").touch()
+    plan = Fragile(analyser(place), "002.png", tmp_path / "008.png")
+    jobs = [Job(path.name, path) for path in pictures]
+    with Writer(place, options=SMALL) as writer:
+        outcomes = list(build(writer, plan, jobs, engine=LocalEngine(2), most=4))
+    assert [o.key for o in outcomes] == [path.name for path in pictures]
+    assert [o.skipped for o in outcomes if o.skipped] == [
+        f"{pictures[2]}: the decoder crashed on this file; convert it to PNG or JPEG"
+    ]
+    with open_snapshot(place) as snapshot:
+        assert {row.key for row in snapshot.rows()} == {path.name for path in pictures} - {"002.png"}
+
+
+@dataclass(frozen=True)
+class Hopeless:
+    """Workers die, but not while they analyse a picture."""
+
+    def __call__(self) -> Callable[[Job], Outcome]:
+        return lambda job: Outcome(job.key, entry=_Deadly())  # type: ignore[arg-type]
+
+
+class _Deadly:
+    """Something that cannot even be looked at."""
+
+    def __getattr__(self, name: str) -> None:
+        os._exit(1)
+
+
+def test_workers_that_die_for_no_picture_are_an_error(pictures: list[Path], tmp_path: Path) -> None:
+    place = tmp_path / "i.resight"
+    Index.create(place, features=FEATURES).close()
+    with Writer(place) as writer, pytest.raises(EngineError, match=r"while they write a segment.*lower store\.shard"):
+        list(build(writer, Hopeless(), [Job("a", pictures[0])], engine=LocalEngine(2), most=4))
+
+
+def records_of(place: Path) -> set[str]:
+    """The segments of recorded shards."""
+    return {built.segment.name for built in shards.unfinished(place, 0) if built.segment}
+
+
+def kill_when_recorded(command: list[str], place: Path) -> list[int]:
+    """Start a driver, and kill it when a shard is recorded; the processes that it had started."""
+    driver = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        while not records_of(place):
+            assert driver.poll() is None, "the build has ended"
+            time.sleep(0.005)
+        children = Path(f"/proc/{driver.pid}/task/{driver.pid}/children").read_text().split()
+    finally:
+        driver.kill()
+        driver.wait()
+    return [int(pid) for pid in children]
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from resight.engine import LocalEngine
+from resight.index import Index
+from resight.options import StoreOptions
+
+if __name__ == "__main__":
+    with Index.open(sys.argv[1]) as index:
+        index.store = StoreOptions(shard=4, merge_factor=1000)
+        for outcome in index.build(map(Path, sys.argv[2:]), engine=LocalEngine(2)):
+            pass
+"""
+
+
+def test_a_killed_driver_is_followed_by_another_that_does_the_rest(pictures: list[Path], tmp_path: Path) -> None:
+    script, place, calm = tmp_path / "script.py", tmp_path / "i.resight", tmp_path / "calm.resight"
+    script.write_text(SCRIPT)
+    for folder in (place, calm):
+        Index.create(folder, features=FEATURES).close()
+    children = kill_when_recorded([sys.executable, str(script), str(place), *map(str, pictures)], place)
+    deadline = time.monotonic() + 30
+    while any(Path(f"/proc/{pid}").exists() for pid in children):  # workers end with their driver
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    done = records_of(place)
+    with Index.open(place) as index:
+        assert len(index) == 0
+        index.store = SMALL
+        assert len(list(index.build(pictures))) == len(pictures)
+        assert index.info().commit == 1
+    assert done < {record.name for record in manifests.read(place).segments}  # it was taken, and was not all
+    with Index.open(calm) as index:
+        index.store = SMALL
+        list(index.build(pictures))
+    assert segments(place) == segments(calm)
