@@ -10,7 +10,7 @@ import typer
 
 from ..errors import UsageError
 from ..options import LearnOptions
-from .app import AsJson, Set, command, default_index
+from .app import AnIndex, AsJson, Set, command, default_index
 from .arguments import build, parse_settings
 from .output import counting, printable, say_json
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @command
 def learn(
-    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None,
+    place: AnIndex = None,
     groups: Annotated[
         Path | None,
         typer.Option(
@@ -50,7 +50,7 @@ def learn(
         raise UsageError("give one of --groups FILE, --from-verified and --forget")
     options = build(LearnOptions, parse_settings(settings, LearnOptions))
     with Index.open(place or default_index()) as target:
-        facts: dict[str, Any] = {"index": str(target.path)}
+        facts: dict[str, Any] = {"index": target.place}
         if forget:
             facts["forgotten"] = target.forget_learnt()
             text = "forgotten" if facts["forgotten"] else "there was nothing to forget"

@@ -80,7 +80,7 @@ class Collection:
         if row.path is None:
             raise Problem("picture-gone", "this picture was not indexed from a file, so it cannot be shown")
         try:
-            data = images.read_bytes(Path(row.path))
+            data = images.read_bytes(row.path)
             if content_hash(data) != row.content:
                 raise Problem("picture-gone", "the picture's file has changed since; index it again")
             pixels = images.decode_rgb(data, name="the picture", max_side=side)

@@ -127,6 +127,11 @@ def read(folder: Path) -> Manifest:
         ) from None
     except OSError as error:
         raise unreadable(path, error) from None
+    return parse(data, path)
+
+
+def parse(data: bytes, path: str | Path) -> Manifest:
+    """The manifest with this content; path: where it was found, for messages."""
     head, _, body = data.partition(b"\n")
     words = head.split(b" ")
     if len(words) != 3 or words[0] != MAGIC.encode() or not words[1].isdigit():
@@ -174,4 +179,15 @@ def _from_json(values: dict[str, Any]) -> Manifest:
     )
 
 
-__all__ = ["FORMAT", "LEARNT", "LEARNT_FILES", "NAME", "FileRecord", "Manifest", "SegmentRecord", "read", "write"]
+__all__ = [
+    "FORMAT",
+    "LEARNT",
+    "LEARNT_FILES",
+    "NAME",
+    "FileRecord",
+    "Manifest",
+    "SegmentRecord",
+    "parse",
+    "read",
+    "write",
+]
