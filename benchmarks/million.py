@@ -4,9 +4,10 @@
 
 There are not so many real pictures here, so they are made of real parts. A part is what one real picture has of one
 word: mostly one feature, sometimes a burst of them. Each made picture is given 200 to 500 features, in parts drawn at
-random from all pictures but those of Holidays; each bit of a signature is flipped with a chance of 1/8, while positions,
-sizes and angles stay. So words are as frequent and bursts as long as in real pictures, but nothing shows the same thing.
-Signatures are a little farther from a query's than real ones: the share of postings that match is printed for both.
+random from all pictures but those of Holidays; positions, sizes and angles stay, and each bit of a signature is flipped
+with a chance of 1/16. So words are as frequent and bursts as long as in real pictures, but nothing shows the same
+thing. Signatures are a little farther from a query's than real ones: the share of postings that match is printed for
+both.
 
 Holidays, spread among them, is searched for, by its file as `resight search` does it. The index is one that
 `features.max_features=500` makes. Queries are also asked with 2,000 features.
@@ -197,7 +198,7 @@ def draw(
     starts: Int64, word: Int32, signature: UInt64, geometry: Bytes, bounds: Int64, seed: np.uint64,
     to_word: Int32, to_signature: UInt64, to_geometry: Bytes,
 ) -> None:  # fmt: skip
-    """Fill each picture's rows with parts drawn at random; of each signature, every bit is flipped with p = 1/8."""
+    """Fill each picture's rows with parts drawn at random; of each signature, every bit is flipped with p = 1/16."""
     state = seed
     for picture in range(len(bounds) - 1):
         at, last = bounds[picture], bounds[picture + 1]
@@ -208,8 +209,9 @@ def draw(
                 state, one = following(state)
                 state, two = following(state)
                 state, three = following(state)
+                state, four = following(state)
                 to_word[at] = word[row]
-                to_signature[at] = signature[row] ^ (one & two & three)
+                to_signature[at] = signature[row] ^ (one & two & three & four)
                 to_geometry[at] = geometry[row]
                 at += 1
 

@@ -34,6 +34,7 @@ from .urls import Place, as_place, files_under, is_url, reason_of, site
 EXTENSIONS = {
     f".{e}" for e in ("jpg", "jpeg", "jpe", "jfif", "png", "webp", "tif", "tiff", "bmp", "heic", "heif", "hif")
 }
+PIECE = 1 << 20  # bytes that are asked of a file system at a time
 _DEFAULTS = ImageOptions()
 _TURN = {  # EXIF orientation → what makes the picture upright
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -79,15 +80,17 @@ def _read_url(url: str, options: ImageOptions) -> bytes:
             raise ImageError(f"{url!r} is a {facts['type']}, not a picture; give the URL of a picture in it")
         if (facts["size"] or 0) > options.max_bytes:
             raise _too_large(url, f"{facts['size']} bytes, more", options)
-        with files.open(path, "rb") as file:  # a server need not say a size, or not the true one
-            data = bytes(file.read(1 + (options.max_bytes if facts["size"] is None else facts["size"])))
+        data = bytearray()
+        with files.open(path, "rb") as file:  # a server need not say a size, or not the true one, or send all at once
+            while len(data) <= options.max_bytes and (piece := file.read(PIECE)):
+                data += piece
     except ImageError:
         raise
     except Exception as error:  # each file system has errors of its own
         raise ImageError(f"cannot read {url!r}: {reason_of(error)}; check the URL and your access to it") from error
     if len(data) > options.max_bytes:
         raise _too_large(url, "more bytes", options)
-    return data
+    return bytes(data)
 
 
 def _too_large(place: Place, size: str, options: ImageOptions) -> ImageSizeError:

@@ -576,14 +576,10 @@ def file_key(path: Place, relative_to: Place | None) -> str:
     whole = absolute(path)
     if relative_to is None:
         return whole
-    if is_url(path) and is_url(relative_to) and whole.startswith(start := f"{str(relative_to).rstrip('/')}/"):
-        return whole.removeprefix(start)
-    try:
-        if is_url(path) or is_url(relative_to):
-            raise ValueError
-        return Path(whole).relative_to(absolute(relative_to)).as_posix()
-    except ValueError:
-        raise UsageError(f"{path} is not inside {relative_to}; index it without relative keys, or move it") from None
+    base = absolute(relative_to).rstrip("/") + "/"
+    if is_url(path) != is_url(relative_to) or not f"{whole}/".startswith(base):
+        raise UsageError(f"{path} is not inside {relative_to}; index it without relative keys, or move it")
+    return whole[len(base) :]
 
 
 def _stored(snapshot: Snapshot, key: str, region: Region | None) -> Question:
