@@ -243,14 +243,22 @@ def ask_all(folder: Path, name: str, features: int) -> None:
         )
         before = resident()["RssAnon"]
         paths = [query.path for query in dataset.queries]
-        show(f"first {COLD}, from disk", [ask(snapshot, assigner, path, recipe, features)[1] for path in paths[:COLD]])
+        show(f"first {COLD}, from disk", [ask(snapshot, assigner, path, recipe, features) for path in paths[:COLD]])
         check_all(snapshot)
         answers = [ask(snapshot, assigner, path, recipe, features) for path in paths]
-        show(f"{len(paths)} in memory", [seconds for _, seconds in answers])
+        show(f"{len(paths)} in memory", answers)
         truths = [query.truth for query in dataset.queries]
-        found = judge([ranking for ranking, _ in answers], truths, ("map",), database=snapshot.pictures)
+        found = judge([answer.ranking for answer in answers], truths, ("map",), database=snapshot.pictures)
         print(f"mAP in the first {FOUND}: {found.means['map']:.3f}")
         show_memory(snapshot, before)
+
+
+class Answer(NamedTuple):
+    """What one query found, and what that took."""
+
+    ranking: list[str]
+    stages: dict[str, float]  # seconds
+    processor: float  # seconds of processor time, of all threads
 
 
 def strongest_of(path: Path, features: int) -> Features:
@@ -258,26 +266,27 @@ def strongest_of(path: Path, features: int) -> Features:
     return extract_features(read_bytes(path), name=path.name, features=options, images_options=ImageOptions())
 
 
-def ask(
-    snapshot: Snapshot, assigner: Assigner, path: Path, recipe: Recipe, features: int
-) -> tuple[list[str], dict[str, float]]:
-    """The ranking, and seconds by stage."""
-    watch = Stopwatch()
+def ask(snapshot: Snapshot, assigner: Assigner, path: Path, recipe: Recipe, features: int) -> Answer:
+    watch, before = Stopwatch(), time.process_time()
     with watch.stage("features"):
         found = strongest_of(path, features)
     with watch.stage("words"):
         asked = question(assigner, found, recipe.assign)
     result = search(snapshot, [asked], top=FOUND, recipe=recipe, watch=watch)
-    return [hit.key for hit in result.hits], result.timings
+    return Answer([hit.key for hit in result.hits], result.timings, time.process_time() - before)
 
 
-def show(name: str, seconds: Sequence[dict[str, float]]) -> None:
-    whole = [sum(stages.values()) for stages in seconds]
-    mean = np.mean(whole)
+def show(name: str, answers: Sequence[Answer]) -> None:
+    whole = [sum(answer.stages.values()) for answer in answers]
+    mean, processor = np.mean(whole), np.mean([answer.processor for answer in answers])
     print(f"{'ms':24} median   95 %")
-    for stage in seconds[0]:
-        print(f"{'':4}{stage:20} {spread([stages[stage] for stages in seconds])}")
-    print(f"{name:22}   {spread(whole)}   mean {1e3 * mean:.0f}, {IN_2009 / mean:.1f} times as fast as in 2009")
+    for stage in answers[0].stages:
+        print(f"{'':4}{stage:20} {spread([answer.stages[stage] for answer in answers])}")
+    print(
+        f"{name:22}   {spread(whole)}   mean {1e3 * mean:.0f}, {IN_2009 / mean:.1f} times as fast as in 2009; "
+        f"{1e3 * processor:.0f} ms of processors each",
+        flush=True,
+    )
 
 
 def show_memory(snapshot: Snapshot, before: int) -> None:

@@ -11,7 +11,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 COUNTED = ("cat_file", "get_file", "put_file", "info", "mv", "rm_file", "find", "makedirs")
 
 
-class FaultyFileSystem(MemoryFileSystem):
+class FaultyFileSystem(MemoryFileSystem):  # type: ignore[misc]
     """faulty:// is memory:// where operation number ``at`` fails: before it, or after it was done (uploads: half)."""
 
     protocol = "faulty"

@@ -23,7 +23,8 @@ from resight.errors import (
 )
 from resight.store import Disk, Remote, RemoteWriter, check, open_snapshot
 from resight.store import manifest as manifests
-from resight.store.remote import LEASE, files_of
+from resight.store.bucket import LEASE
+from resight.store.remote import files_of
 
 from ..elsewhere import FaultyFileSystem
 from .support import NEVER_MERGE, SETTINGS, QuickDisk, entry, similarity, vocabulary

@@ -374,7 +374,9 @@ def train(
         raise UsageError(f"there is no folder {out.absolute().parent} to write {out.name} into; make it first")
     paths: list[Place] = list(find_pictures(pictures or []))
     kind = build(FeatureOptions, changed)
-    fitting = wanted_fitting(held_out, recipe, vocabulary=options, features=kind, learning=paths, out=out)
+    fitting = wanted_fitting(
+        held_out, recipe, vocabulary=options, features=kind, learning=[p for p in paths if isinstance(p, Path)], out=out
+    )
     skipped: list[str] = []
     with given_features(features) as file:
         if file:

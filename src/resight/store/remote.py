@@ -16,66 +16,58 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import io
-import json
-import os
 import shutil
-import socket
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import IndexDamagedError, IndexExistsError, IndexLockedError, IndexMissingError, ResightError, StoreError
+from ..errors import IndexDamagedError, IndexExistsError, IndexLockedError, IndexMissingError, StoreError
 from ..machine import cache_folder
 from ..options import StoreOptions
-from ..urls import reason_of, site
 from ..vocabulary import Vocabulary
 from . import manifest as manifests
+from .bucket import LEASE, Bucket, FileGoneError
 from .check import CheckReport, check
 from .checked import CheckedFile, block_count
-from .disk import Disk
+from .disk import Disk, writing
 from .lock import WriterLock
 from .manifest import LEARNT_FILES, FileRecord, Manifest, SegmentRecord
 from .segment import FOLDER, read_whole
 from .snapshot import VOCABULARY
 from .writer import Writer, create
 
-LEASE = "writer.lease"
 NEW = f"{manifests.NAME}.new"
+RESTORE = "restore the index from a copy, or index the pictures again"
 
 
 class Remote:
     """The index at a URL, and its mirror: the folder ``folder`` in ``base``, by default in the user's cache."""
 
     def __init__(self, url: str, *, base: Path | None = None) -> None:
-        self.url = url.rstrip("/")
-        name = hashlib.sha256(self.url.encode()).hexdigest()[:16]
-        self.base = base or cache_folder() / "mirrors" / name
+        self.bucket, self.url = Bucket(url), url.rstrip("/")
+        self.base = base or cache_folder() / "mirrors" / hashlib.sha256(self.url.encode()).hexdigest()[:16]
         self.folder = self.base / "index.resight"
-        self._files, self._root = site(self.url)
-        self._lease = b""  # what ours holds, while we write
         self._disk = Disk()
 
     # Reading
 
     def exists(self) -> bool:
-        with self._reaching():
-            return self._read(manifests.NAME) is not None
+        return self.bucket.read(manifests.NAME) is not None
 
     def pull(self) -> None:
         """Let the mirror be what was committed last. A file that is not what the manifest says raises."""
-        with self._reaching(), self._pulling():
-            while (data := self._manifest()) != self._mirrored():
-                manifest = manifests.parse(data, self._at(manifests.NAME))
+        with writing(self.base), self._pulling():
+            while (data := self._committed()) != self._mirrored():
+                manifest = manifests.parse(data, self.bucket.at(manifests.NAME))
                 try:
                     self._fetch(manifest)
-                except FileNotFoundError as error:  # a merge may have removed it: then there is a newer manifest
-                    if self._manifest() == data:
+                except FileGoneError as error:  # a merge may have removed it: then there is a newer manifest
+                    if self._committed() == data:
                         raise IndexDamagedError(f"{self.url} is damaged ({error} is missing); {RESTORE}") from None
                     continue
                 self._disk.write(self.folder / NEW, data)
@@ -97,8 +89,9 @@ class Remote:
                 shutil.rmtree(self.folder)
         return report
 
-    def _manifest(self) -> bytes:
-        data = self._read(manifests.NAME)
+    def _committed(self) -> bytes:
+        """The manifest at the URL."""
+        data = self.bucket.read(manifests.NAME)
         if data is None:
             raise IndexMissingError(
                 f"there is no index at {self.url}; make one with `resight index PICTURES --into {self.url}`"
@@ -112,10 +105,13 @@ class Remote:
         except FileNotFoundError:
             return None
 
+    def _mirrored_files(self) -> dict[str, tuple[int, int]]:
+        data = self._mirrored()
+        return files_of(manifests.parse(data, self.folder / manifests.NAME)) if data else {}
+
     def _fetch(self, manifest: Manifest) -> None:
         """Those files of a manifest that the mirror lacks."""
-        known = self._mirrored()
-        have = files_of(manifests.parse(known, self.folder / manifests.NAME)) if known else {}
+        have = self._mirrored_files()
         wanted = {
             name for name, facts in files_of(manifest).items()
             if have.get(name) != facts or not (self.folder / name).exists()
@@ -136,40 +132,33 @@ class Remote:
         for file, size in segment.files.items():
             stop = start + block_count(size)
             if (name := f"{place}/{file}") in wanted:
-                arrived = self._download(name)
-                with self._naming(name):
+                with self._arriving(name) as arrived:
                     CheckedFile(arrived, size=size, sums=sums[start:stop]).check()
-                self._keep(arrived, name)
             start = stop
 
     def _fetch_whole(self, name: str, record: FileRecord) -> None:
-        arrived = self._download(name)
-        with self._naming(name):
+        with self._arriving(name) as arrived:
             read_whole(arrived, record)
-        self._keep(arrived, name)
 
-    def _download(self, name: str) -> Path:
-        """Into a place of its own: other processes may have mapped what the mirror holds under this name."""
-        arrived = self.base / "arriving"
-        self._files.get_file(self._path(name), str(arrived))
-        return arrived
+    @contextmanager
+    def _arriving(self, name: str) -> Iterator[Path]:
+        """A file that was fetched, to be checked; then it gets its name in the mirror.
 
-    def _keep(self, arrived: Path, name: str) -> None:
-        target = self.folder / name
+        Until then it has a place of its own: other processes may have mapped what the mirror holds under this name.
+        """
+        arrived, target = self.base / "arriving", self.folder / name
+        self.bucket.download(name, arrived)
+        try:
+            yield arrived
+        except IndexDamagedError:
+            raise IndexDamagedError(
+                f"{self.bucket.at(name)} is damaged, or was on its way here; try again, and if that does not help, "
+                f"{RESTORE}"
+            ) from None
         self._disk.make_folder(target.parent)
         self._disk.sync(arrived)
         self._disk.rename(arrived, target)
         self._disk.sync(target.parent)
-
-    @contextmanager
-    def _naming(self, name: str) -> Iterator[None]:
-        """What arrived is not what was written: the message names where it came from."""
-        try:
-            yield
-        except IndexDamagedError:
-            raise IndexDamagedError(
-                f"{self._at(name)} is damaged, or was on its way here; try again; if it is so each time, {RESTORE}"
-            ) from None
 
     @contextmanager
     def _pulling(self) -> Iterator[None]:
@@ -190,51 +179,19 @@ class Remote:
 
     def create(self, vocabulary: Vocabulary, settings: dict[str, Any]) -> None:
         """Make an empty index. One that was interrupted can simply be repeated."""
-        with self._reaching(), self.lease():
-            if self._read(manifests.NAME) is not None:
+        with self.lease():
+            if self.exists():
                 raise IndexExistsError(f"there is already an index at {self.url}; open it, or choose another place")
-            if strange := [n for n in self._listed() if n not in (LEASE, NEW, VOCABULARY)]:
-                raise IndexExistsError(f"{self._at(strange[0])} exists and is no index's; choose another place")
+            if strange := [name for name in self.bucket.names() if name not in (LEASE, NEW, VOCABULARY)]:
+                raise IndexExistsError(f"{self.bucket.at(strange[0])} exists and is no index's; choose another place")
             shutil.rmtree(self.folder, ignore_errors=True)  # of an index that was here once
             create(self.folder, vocabulary, settings, disk=_Publisher(self))
 
     @contextmanager
     def lease(self) -> Iterator[None]:
         """The right to write, for this process alone."""
-        with self._alone():
-            with self._reaching():
-                self._take_lease()
-            try:
-                yield
-            finally:
-                with suppress(Exception):  # left there it costs nothing: this machine's next writer takes it over
-                    if self._read(LEASE) == self._lease:
-                        self._files.rm_file(self._path(LEASE))
-                self._lease = b""
-
-    def _take_lease(self) -> None:
-        mine = {"mirror": self._identity(), "host": socket.gethostname()}
-        held = self._read(LEASE)
-        if held is not None:
-            facts = _facts(held)
-            if any(facts.get(name) != value for name, value in mine.items()):
-                raise self._leased(facts)
-            self._files.rm_file(self._path(LEASE))  # its process would hold the lock that we have
-        since = datetime.now(UTC).isoformat(timespec="seconds")
-        lease = json.dumps(mine | {"process": os.getpid(), "since": since, "token": uuid.uuid4().hex}).encode()
-        with suppress(FileExistsError), self._files.open(self._path(LEASE), "xb") as file:
-            file.write(lease)
-        found = self._read(LEASE)  # also where a file system does not know what exclusive means
-        if found != lease:
-            raise self._leased(_facts(found or b""))
-        self._lease = lease
-
-    def _leased(self, facts: dict[str, Any]) -> IndexLockedError:
-        who = f"process {facts.get('process', '?')} of {facts.get('host', 'some machine')}"
-        return IndexLockedError(
-            f"{who} has been writing to {self.url} since {facts.get('since', '?')}; wait until it has finished "
-            f"(searching goes on). If you know that it is dead, remove {self._at(LEASE)}"
-        )
+        with self._alone(), self.bucket.leased(self._identity()):
+            yield
 
     def _identity(self) -> str:
         """Of this mirror: made once, the same for all processes that use it."""
@@ -246,10 +203,11 @@ class Remote:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """The only process of this machine that changes the mirror."""
-        self._disk.make_folder(self.base)
         lock = WriterLock(self.base)
         try:
-            lock.take()
+            with writing(self.base):
+                self._disk.make_folder(self.base)
+                lock.take()
         except IndexLockedError:
             raise IndexLockedError(
                 f"another process of this machine is writing to {self.url}; wait until it has finished"
@@ -261,74 +219,28 @@ class Remote:
 
     def publish(self, new: Path) -> None:
         """Upload what the new manifest names and the last does not, then let it replace the last: the commit."""
-        with self._reaching():
-            self._insist_on_right()
-            last, data = self._mirrored(), new.read_bytes()
-            there = files_of(manifests.parse(last, self.folder / manifests.NAME)) if last else {}
-            for name, facts in files_of(manifests.parse(data, new)).items():
-                if there.get(name) != facts:
-                    self._upload(self.folder / name, name)
-            self._upload(new, NEW)
-            self._insist_on_right()  # again: uploads may have taken long
-            self._files.mv(self._path(NEW), self._path(manifests.NAME))
+        self._insist_on_right()
+        there = self._mirrored_files()
+        for name, facts in files_of(manifests.parse(new.read_bytes(), new)).items():
+            if there.get(name) != facts:
+                self.bucket.upload(self.folder / name, name)
+        self.bucket.upload(new, NEW)
+        self._insist_on_right()  # again: uploads may have taken long
+        self.bucket.move(NEW, manifests.NAME)
 
     def sweep(self) -> None:
         """Remove what the last manifest does not name: merged segments, and what a crash left."""
-        with self._reaching():
-            manifest = manifests.parse(self._manifest(), self._at(manifests.NAME))
-            for name in leftovers(self._listed(), manifest):
-                self._files.rm_file(self._path(name))
+        manifest = manifests.parse(self._committed(), self.bucket.at(manifests.NAME))
+        for name in leftovers(self.bucket.names(), manifest):
+            self.bucket.remove(name)
 
     def _insist_on_right(self) -> None:
         """That nobody has taken the lease away, and nobody has committed since."""
-        if self._read(LEASE) != self._lease or self._read(manifests.NAME) != self._mirrored():
+        if not self.bucket.holds_lease() or self.bucket.read(manifests.NAME) != self._mirrored():
             raise StoreError(
                 f"another writer has taken over {self.url}; what it has committed is kept: open the index again and "
                 "repeat your changes"
             )
-
-    def _upload(self, source: Path, name: str) -> None:
-        target = self._path(name)
-        self._files.makedirs(target.rpartition("/")[0], exist_ok=True)
-        self._files.put_file(str(source), target)
-        if self._files.info(target)["size"] != source.stat().st_size:
-            raise StoreError(f"{self._at(name)} did not arrive whole; nothing was committed: open the index again")
-
-    # What is there
-
-    def _read(self, name: str) -> bytes | None:
-        """A small file; None if there is none."""
-        self._files.invalidate_cache()
-        try:
-            return bytes(self._files.cat_file(self._path(name)))
-        except FileNotFoundError:
-            return None
-
-    def _listed(self) -> list[str]:
-        self._files.invalidate_cache()
-        return [str(path)[len(self._root) :].lstrip("/") for path in self._files.find(self._root)]
-
-    def _path(self, name: str) -> str:
-        return f"{self._root.rstrip('/')}/{name}"
-
-    def _at(self, name: str) -> str:
-        return f"{self.url}/{name}"
-
-    @contextmanager
-    def _reaching(self) -> Iterator[None]:
-        """Inside, what the file system says, which may be anything, becomes a StoreError."""
-        try:
-            yield
-        except ResightError:
-            raise
-        except Exception as error:
-            raise StoreError(
-                f"cannot reach {self.url}: {reason_of(error)}; what was committed there is safe: "
-                "check your connection and your access, open the index again and repeat"
-            ) from error
-
-
-RESTORE = "restore the index from a copy, or index the pictures again"
 
 
 class RemoteWriter(Writer):
@@ -377,10 +289,3 @@ def leftovers(present: Iterable[str], manifest: Manifest) -> list[str]:
     """Those of these files that a writer made and the manifest does not name."""
     named, kinds = files_of(manifest), (f"{FOLDER}/*", *LEARNT_FILES, NEW)
     return [name for name in present if name not in named and any(fnmatch(name, kind) for kind in kinds)]
-
-
-def _facts(lease: bytes) -> dict[str, Any]:
-    try:
-        return dict(json.loads(lease))
-    except ValueError:
-        return {}
