@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -295,6 +296,18 @@ def test_every_damaged_or_missing_file_is_found(machine: MadeRemote) -> None:
                 machine(f"{kind} {number}").pull()
         url_to_fs(URL)[0].pipe_file(path, data)
     assert not machine("last").check().problems
+
+
+@pytest.mark.parametrize("name", ["../evil.npz", "/tmp/evil.npz", "a/../../evil.npz", "", "a\\b", ".."])
+def test_a_manifest_cannot_reach_out_of_the_mirror(machine: MadeRemote, tmp_path: Path, name: str) -> None:
+    here, elsewhere = made(machine("here"), *BEFORE), machine("elsewhere")
+    manifest = manifests.read(here.folder)
+    crafted = replace(manifest, vocabulary=replace(manifest.vocabulary, name=name))
+    manifests.write(tmp_path, crafted, QuickDisk())
+    url_to_fs(URL)[0].pipe_file("/bucket/i.resight/manifest", (tmp_path / "manifest").read_bytes())
+    with pytest.raises(IndexDamagedError, match="do not trust it"):
+        elsewhere.pull()
+    assert not elsewhere.folder.exists()
 
 
 def test_a_damaged_mirror_is_dropped_by_check(machine: MadeRemote) -> None:

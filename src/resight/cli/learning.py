@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +9,7 @@ import typer
 
 from ..errors import UsageError
 from ..options import LearnOptions
+from ..urls import absolute
 from .app import AnIndex, AsJson, Set, command, default_index
 from .arguments import build, parse_settings
 from .output import counting, printable, say_json
@@ -78,7 +78,7 @@ def _learn(target: Index, file: Path | None, options: LearnOptions) -> dict[str,
             agreed = target.verified_groups(options=options, done=done)
     else:
         given = read_groups(file)
-        known = {name: [k if k in target else os.path.abspath(k) for k in keys] for name, keys in given.items()}
+        known = {name: [k if k in target else absolute(k) for k in keys] for name, keys in given.items()}
         agreed = Agreed(known, ())
     tried: list[Tried] = []
     with counting(options.word_groups, text="learning") as done:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import io
+import re
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator
@@ -42,6 +43,7 @@ from .snapshot import VOCABULARY
 from .writer import Writer, create
 
 NEW = f"{manifests.NAME}.new"
+PLAIN = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")  # names of files that stay in the mirror's folder
 RESTORE = "restore the index from a copy, or index the pictures again"
 
 
@@ -64,6 +66,10 @@ class Remote:
         with writing(self.base), self._pulling():
             while (data := self._committed()) != self._mirrored():
                 manifest = manifests.parse(data, self.bucket.at(manifests.NAME))
+                if strange := [name for name in files_of(manifest) if not PLAIN.fullmatch(name)]:
+                    raise IndexDamagedError(
+                        f"{self.url} names a file {strange[0]!r}, as no index does; do not trust it"
+                    )
                 try:
                     self._fetch(manifest)
                 except FileGoneError as error:  # a merge may have removed it: then there is a newer manifest
