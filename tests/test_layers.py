@@ -19,6 +19,7 @@ ORDER = [
         "connected",
         "machine",
         "options",
+        "urls",
         "_faiss",
         "_numba",
         "images",
@@ -49,6 +50,7 @@ ORDER = [
 # Library → the modules that may import it.
 HOMES = {
     "ray": {"engine"},
+    "fsspec": {"urls"},
     "PIL": {"images", "draw", "demo"},
     "pillow_heif": {"images"},
     "faiss": {"_faiss"},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from .options import FeatureOptions, ImageOptions, IndexingOptions
 from .postings import encode
 from .store import Entry
 from .types import Bytes, Features, Float32, Region
+from .urls import Place, absolute
 from .vocabulary import Assigner, Vocabulary
 
 
@@ -23,7 +23,7 @@ class Job:
     """A picture file to look at."""
 
     key: str
-    path: Path
+    path: Place
     known: bytes | None = None  # content hash under this key in the index: equal content need not be analysed again
 
 
@@ -109,8 +109,7 @@ class Analyser:
             found = features_of(data, name=str(job.path), features=self.features, images_options=self.images)
         except ImageError as error:
             return Outcome(job.key, skipped=str(error))
-        path = os.path.abspath(job.path)
-        facts: dict[str, Any] = {"key": job.key, "content": content, "path": path, "metadata": {}}
+        facts: dict[str, Any] = {"key": job.key, "content": content, "path": absolute(job.path), "metadata": {}}
         entry = make_entry(found, self.assigner, indexing=self.indexing, **facts)
         return Outcome(job.key, entry, replaces=job.known is not None)
 

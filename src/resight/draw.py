@@ -16,6 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 from .errors import ImageError, UsageError
 from .images import decode, decode_rgb, read_bytes
 from .types import Float32, Float64, Hit, Region
+from .urls import Place
 
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 TALLEST_JPEG = 65_500  # pixels; what the JPEG library takes
@@ -70,11 +71,11 @@ class Stroke:
     dot: float = 0.0
 
 
-def draw_matches(query: str | Path | bytes, hits: Sequence[tuple[Hit, Path]], out: Path) -> None:
+def draw_matches(query: Place | bytes, hits: Sequence[tuple[Hit, Place]], out: Path) -> None:
     """Write a picture with a row for each hit: the query, the result, and what was matched between them.
 
-    query: the file that was searched with, or its content.
-    hits: each with the file of its picture. One that cannot be read becomes an empty frame with the reason.
+    query: the file that was searched with, or its URL or content.
+    hits: each with the file or URL of its picture. One that cannot be read becomes an empty frame with the reason.
     out: the file to write, whole or not at all; its ending chooses PNG or JPEG.
     """
     kind = _kind(out)
@@ -103,18 +104,18 @@ def _kind(out: Path) -> str:
     )
 
 
-def _read(source: str | Path | bytes) -> Shot:
+def _read(source: Place | bytes) -> Shot:
     name = "the query" if isinstance(source, bytes) else str(source)
-    data = source if isinstance(source, bytes) else read_bytes(Path(source))
+    data = source if isinstance(source, bytes) else read_bytes(source)
     full = decode(data, name=name, max_side=1)  # only for its size
     return Shot(Image.fromarray(decode_rgb(data, name=name, max_side=WIDTH)), (full.width, full.height))
 
 
-def _row(rank: int, asked: Shot, hit: Hit, path: Path) -> Image.Image:
+def _row(rank: int, asked: Shot, hit: Hit, place: Place) -> Image.Image:
     """The two pictures, marked, and a line of text."""
     found: Shot | str
     try:
-        found = _read(path)
+        found = _read(place)
     except ImageError as error:
         found = str(error)
     row, left, right = _pair(asked, found)

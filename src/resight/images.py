@@ -1,4 +1,4 @@
-"""Bytes or path → bounded, upright array. The only place that decodes anything.
+"""Bytes, path or URL → bounded, upright array. The only place that decodes anything.
 
 Formats are told apart by content, never by extension: JPEG, PNG, WebP, TIFF, BMP, and HEIC with ``resight[heif]``.
 Of animations and multi-page files the first frame is taken. Transparent pixels are shown on white. 16-bit values are
@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +29,12 @@ from PIL.WebPImagePlugin import WebPImageFile
 from .errors import ImageError, ImageKindError, ImageSizeError, UsageError
 from .options import ImageOptions
 from .types import Bytes, Picture
+from .urls import Place, as_place, files_under, is_url, reason_of, site
 
 EXTENSIONS = {
     f".{e}" for e in ("jpg", "jpeg", "jpe", "jfif", "png", "webp", "tif", "tiff", "bmp", "heic", "heif", "hif")
 }
+PIECE = 1 << 20  # bytes that are asked of a file system at a time
 _DEFAULTS = ImageOptions()
 _TURN = {  # EXIF orientation → what makes the picture upright
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -45,8 +47,15 @@ _TURN = {  # EXIF orientation → what makes the picture upright
 }
 
 
-def read_bytes(path: Path, *, options: ImageOptions = _DEFAULTS) -> bytes:
-    """The content of a regular, non-empty file of bounded size."""
+def read_bytes(place: Place, *, options: ImageOptions = _DEFAULTS) -> bytes:
+    """The content of a regular, non-empty file of bounded size, here or behind a URL."""
+    data = _read_url(str(place), options) if is_url(place) else _read_path(Path(place), options)
+    if not data:
+        raise ImageError(f"{str(place)!r} is empty; copy or download it again")
+    return data
+
+
+def _read_path(path: Path, options: ImageOptions) -> bytes:
     try:
         # Asked before opening: opening a FIFO waits for a writer, and opening a device may do anything.
         facts = os.stat(path)
@@ -56,17 +65,37 @@ def read_bytes(path: Path, *, options: ImageOptions = _DEFAULTS) -> bytes:
         if not stat.S_ISREG(facts.st_mode):
             raise ImageError(f"{str(path)!r} is a pipe or device, not a picture; give the path of a regular file")
         if facts.st_size > options.max_bytes:
-            raise ImageSizeError(
-                f"{str(path)!r} has {facts.st_size} bytes, more than the limit of {options.max_bytes}; "
-                "raise images.max_bytes to allow it"
-            )
-        data = path.read_bytes()
+            raise _too_large(path, f"{facts.st_size} bytes, more", options)
+        return path.read_bytes()
     except (OSError, ValueError, MemoryError) as error:  # ValueError: a null character in the path
         reason = getattr(error, "strerror", None) or str(error) or "out of memory"
         raise ImageError(f"cannot read {str(path)!r}: {reason}; check the path and its permissions") from error
-    if not data:
-        raise ImageError(f"{str(path)!r} is empty; copy or download it again")
-    return data
+
+
+def _read_url(url: str, options: ImageOptions) -> bytes:
+    try:
+        files, path = site(url)
+        facts = files.info(path)
+        if facts["type"] != "file":
+            raise ImageError(f"{url!r} is a {facts['type']}, not a picture; give the URL of a picture in it")
+        if (facts["size"] or 0) > options.max_bytes:
+            raise _too_large(url, f"{facts['size']} bytes, more", options)
+        data = bytearray()
+        with files.open(path, "rb") as file:  # a server need not say a size, or not the true one, or send all at once
+            while len(data) <= options.max_bytes and (piece := file.read(PIECE)):
+                data += piece
+    except ImageError:
+        raise
+    except Exception as error:  # each file system has errors of its own
+        raise ImageError(f"cannot read {url!r}: {reason_of(error)}; check the URL and your access to it") from error
+    if len(data) > options.max_bytes:
+        raise _too_large(url, "more bytes", options)
+    return bytes(data)
+
+
+def _too_large(place: Place, size: str, options: ImageOptions) -> ImageSizeError:
+    limit = f"than the limit of {options.max_bytes}; raise images.max_bytes to allow it"
+    return ImageSizeError(f"{str(place)!r} has {size} {limit}")
 
 
 def decode(data: bytes, *, name: str, max_side: int, options: ImageOptions = _DEFAULTS) -> Picture:
@@ -126,13 +155,39 @@ def is_picture_name(path: str | os.PathLike[str]) -> bool:
     return Path(path).suffix.lower() in EXTENSIONS
 
 
-def find_pictures(roots: Iterable[Path]) -> Iterator[Path]:
-    """The picture files under each root, in sorted order.
+@overload
+def find_pictures(roots: Iterable[Path]) -> Iterator[Path]: ...
+
+
+@overload
+def find_pictures(roots: Iterable[Place]) -> Iterator[Place]: ...
+
+
+def find_pictures(roots: Iterable[Place]) -> Iterator[Place]:
+    """The picture files under each root, in sorted order: first those on this machine, then those at URLs.
 
     Names starting with '.', folders ending in '.resight' (indexes) and symlinked folders are left out. A root is
     taken whatever its name: a file is yielded, a folder is walked.
     """
-    roots = list(dict.fromkeys(Path(os.path.abspath(root)) for root in roots))
+    places = [as_place(root) for root in roots]
+    there = dict.fromkeys(picture for place in places if is_url(place) for picture in _find_there(str(place)))
+    yield from _find_here([Path(os.path.abspath(place)) for place in places if not is_url(place)])
+    yield from there
+
+
+def _find_there(url: str) -> Iterator[str]:
+    found = files_under(url)
+    if found is None:
+        yield url
+    for name in found or ():
+        *folders, file = name.split("/")
+        hidden = any(part.startswith(".") for part in (*folders, file)) or any(f.endswith(".resight") for f in folders)
+        if not hidden and is_picture_name(file):
+            yield f"{url}/{name}"
+
+
+def _find_here(given: Iterable[Path]) -> Iterator[Path]:
+    roots = list(dict.fromkeys(given))
     for root in roots:  # all of them first, so that a misspelt one costs no work
         if not os.path.exists(root):
             raise UsageError(f"{str(root)!r} does not exist; check the path")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
@@ -37,15 +36,28 @@ from .options import (
 from .recipes import DEFAULT, RECIPES, Recipe
 from .recipes import recipe as named_recipe
 from .search import Question, compare, insist_on_searchable, missing, question, search, stored_question
-from .store import Entry, Row, Snapshot, Writer, create, index_size, open_snapshot, read_manifest
+from .store import (
+    Entry,
+    Remote,
+    RemoteWriter,
+    Row,
+    Snapshot,
+    Writer,
+    create,
+    index_size,
+    open_snapshot,
+    read_manifest,
+)
+from .store.manifest import NAME as MANIFEST
 from .store.snapshot import VOCABULARY
 from .teach import Agreed, Groups, Lesson, learn_similarity, verified_groups
 from .timing import Stopwatch
 from .types import Features, Region, SearchResult
+from .urls import Place, absolute, is_url
 from .vocabulary import Assigner, Vocabulary
 
-# A file, a file's content, or pixels (grey or RGB); or, where an index was made for such, features of your own.
-Source = str | Path | bytes | npt.NDArray[Any] | Features
+# A file or its URL, a file's content, or pixels (grey or RGB); or, where an index was made for such, own features.
+Source = Place | bytes | npt.NDArray[Any] | Features
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +85,7 @@ class IndexInfo:
 
 
 class Index:
-    """An index on disk, for searching and, one process at a time, for writing.
+    """An index on disk or at a URL, for searching and, one process at a time, for writing.
 
     Searching sees the last commit. Adding and removing take the writer's lock at the first change and keep it until
     ``close``; a ``with`` statement closes, and commits first unless an exception is on its way.
@@ -88,8 +100,12 @@ class Index:
     'noise'
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).absolute()  # the caller may change folders later
+    def __init__(self, path: Place) -> None:
+        self._remote = Remote(str(path)) if is_url(path) else None
+        if self._remote:
+            self._remote.pull()
+        # On this machine: of an index at a URL the mirror. The caller may change folders later.
+        self.path = self._remote.folder if self._remote else Path(path).absolute()
         self._snapshot = open_snapshot(self.path)
         self._writer: Writer | None = None
         self._closed = False
@@ -98,10 +114,20 @@ class Index:
         self.images = ImageOptions()
         self.store = StoreOptions()
 
+    @property
+    def place(self) -> str:
+        """Where the index is: its path, or its URL."""
+        return self._remote.url if self._remote else str(self.path)
+
+    @staticmethod
+    def exists(path: Place) -> bool:
+        """Whether there is an index, sound or not."""
+        return Remote(str(path)).exists() if is_url(path) else (Path(path) / MANIFEST).exists()
+
     @classmethod
     def create(
         cls,
-        path: str | Path,
+        path: Place,
         *,
         features: FeatureOptions | None = None,
         vocabulary: Vocabulary | None = None,
@@ -112,13 +138,17 @@ class Index:
         insist_on_known(features)
         indexing = indexing or IndexingOptions()
         settings = {"features": to_dict(features), "indexing": to_dict(indexing)}
-        create(Path(path), vocabulary or Vocabulary.ready(codes=indexing.keep == "codes"), settings)
+        words = vocabulary or Vocabulary.ready(codes=indexing.keep == "codes")
+        if is_url(path):
+            Remote(str(path)).create(words, settings)
+        else:
+            create(Path(path), words, settings)
         return cls(path)
 
     @classmethod
     def open(
         cls,
-        path: str | Path,
+        path: Place,
         *,
         features: FeatureOptions | None = None,
         vocabulary: Vocabulary | None = None,
@@ -139,12 +169,12 @@ class Index:
         made_with = self._snapshot.manifest.vocabulary_fingerprint
         if vocabulary and vocabulary.fingerprint != made_with:
             raise VocabularyError(
-                f"{self.path} was made with vocabulary {made_with}, not {vocabulary.fingerprint}; "
+                f"{self.place} was made with vocabulary {made_with}, not {vocabulary.fingerprint}; "
                 "leave the vocabulary out, or make a new index"
             )
         for given, made in ((features, self.features), (indexing, self.indexing)):
             if given and given != made:
-                raise UsageError(f"{self.path} was made with {made}, not {given}; make a new index for other options")
+                raise UsageError(f"{self.place} was made with {made}, not {given}; make a new index for other options")
 
     # What it holds
 
@@ -200,7 +230,7 @@ class Index:
         contexts = dict.fromkeys(name_of(stored)[0] for stored in manifest.contexts)
         similarity = self._snapshot.similarity
         return IndexInfo(
-            path=str(self.path),
+            path=self.place,
             pictures=manifest.pictures,
             features=manifest.features,
             kept=manifest.codes,
@@ -225,15 +255,15 @@ class Index:
         *,
         key: str | None = None,
         metadata: dict[str, Any] | None = None,
-        path: str | Path | None = None,
+        path: Place | None = None,
     ) -> None:
-        """Add one picture, replacing any with the same key. A file's key is its absolute path unless given.
+        """Add one picture, replacing any with the same key. A file's key is its absolute path or URL unless given.
 
         path: the file that a picture given as bytes will be found in.
         """
         if isinstance(source, str | Path):
             path = source
-        file = None if path is None else os.path.abspath(path)
+        file = None if path is None else absolute(path)
         name = key if key is not None else file
         if not isinstance(name, str):
             raise UsageError("a picture given as bytes, pixels or features needs a key, and a key is text")
@@ -243,16 +273,16 @@ class Index:
         self._store(make_entry(features, self._assigner, indexing=self.indexing, **facts))
 
     def add_files(
-        self, paths: Iterable[str | Path], *, relative_to: Path | None = None, processes: int = 1
+        self, paths: Iterable[Place], *, relative_to: Place | None = None, processes: int = 1
     ) -> Iterator[Outcome]:
-        """Add many files; yields what became of each, in order, as it happens. Commits every ``store.commit_every``.
+        """Add many files, here or at URLs; yields what became of each, in order, as it happens.
 
-        A file whose content is stored already under its key is not analysed again; a changed one keeps its metadata.
-        Keys are absolute paths, or paths relative to ``relative_to``. With several processes call this under
-        ``if __name__ == "__main__"``.
+        Commits every ``store.commit_every``. A file whose content is stored already under its key is not analysed
+        again; a changed one keeps its metadata. Keys are absolute paths or URLs, or what follows ``relative_to`` in
+        them. With several processes call this under ``if __name__ == "__main__"``.
         """
         writer = self._writing()
-        jobs = (Job(key, Path(path), writer.content_of(key)) for path in paths for key in [file_key(path, relative_to)])
+        jobs = (Job(key, path, writer.content_of(key)) for path in paths for key in [file_key(path, relative_to)])
         for outcome in LocalEngine(processes).run(self._analyser, jobs, on_crash=crashed):
             if outcome.entry:
                 known = writer.metadata_of(outcome.key) if outcome.replaces else {}
@@ -260,7 +290,7 @@ class Index:
             yield outcome
 
     def build(
-        self, paths: Iterable[str | Path], *, relative_to: Path | None = None, engine: Engine | None = None
+        self, paths: Iterable[Place], *, relative_to: Place | None = None, engine: Engine | None = None
     ) -> Iterator[Outcome]:
         """Add many files as ``add_files`` does, but all of them in one commit, after the last outcome was taken.
 
@@ -268,7 +298,7 @@ class Index:
         committed and nothing is lost: called again before another commit, it does what was not done. Outcomes have
         no entry.
         """
-        jobs = (Job(file_key(path, relative_to), Path(path)) for path in paths)
+        jobs = (Job(file_key(path, relative_to), path) for path in paths)
         chosen = engine or LocalEngine()
         yield from build(self._writing(), self._analyser, jobs, engine=chosen, most=self.store.shard)
         self.refresh()
@@ -397,6 +427,8 @@ class Index:
 
     def refresh(self) -> None:
         """Let searches see the newest commit, whoever made it. Those under way finish on the one they began with."""
+        if self._remote and not self._writer:  # a writer's mirror is up to date
+            self._remote.pull()
         if read_manifest(self.path) != self._snapshot.manifest:
             self._snapshot = open_snapshot(self.path)
 
@@ -511,7 +543,7 @@ class Index:
         return duplicates(self._snapshot, kind=kind, min_confidence=min_confidence, done=done)
 
     def path_of(self, key: str) -> str | None:
-        """The file that the picture with this key was read from, if it came from one."""
+        """The file or URL that the picture with this key was read from, if it came from one."""
         row = self._snapshot.find(key)
         return row.path if row else None
 
@@ -529,15 +561,16 @@ class Index:
             picture = images.from_array(source, max_side=self.features.max_side)
             content = content_hash(f"{source.shape}{source.dtype}".encode() + source.tobytes())
             return extract(picture, options=self.features, region=region), content
-        data = source if isinstance(source, bytes) else images.read_bytes(Path(source), options=self.images)
+        data = source if isinstance(source, bytes) else images.read_bytes(source, options=self.images)
         features = features_of(data, name=name, features=self.features, images_options=self.images, region=region)
         return features, content_hash(data)
 
     def _writing(self) -> Writer:
         if self._closed:
-            raise StoreError(f"this index on {self.path} was closed; open it again")
+            raise StoreError(f"this index on {self.place} was closed; open it again")
         if self._writer is None:
-            self._writer = Writer(self.path, options=self.store)
+            remote, options = self._remote, self.store
+            self._writer = RemoteWriter(remote, options=options) if remote else Writer(self.path, options=options)
         return self._writer
 
     def _store(self, entry: Entry) -> None:
@@ -556,15 +589,15 @@ def _contextual(recipe: str | Recipe) -> Recipe:
     return chosen
 
 
-def file_key(path: str | Path, relative_to: Path | None) -> str:
-    """The key of a picture file. abspath, not Path.absolute: one file must not get two keys by way of '..'."""
-    absolute = Path(os.path.abspath(path))
+def file_key(path: Place, relative_to: Place | None) -> str:
+    """The key of a picture file."""
+    whole = absolute(path)
     if relative_to is None:
-        return str(absolute)
-    try:
-        return absolute.relative_to(os.path.abspath(relative_to)).as_posix()
-    except ValueError:
-        raise UsageError(f"{path} is not inside {relative_to}; index it without relative keys, or move it") from None
+        return whole
+    base = absolute(relative_to).rstrip("/") + "/"
+    if is_url(path) != is_url(relative_to) or not f"{whole}/".startswith(base):
+        raise UsageError(f"{path} is not inside {relative_to}; index it without relative keys, or move it")
+    return whole[len(base) :]
 
 
 def _stored(snapshot: Snapshot, key: str, region: Region | None) -> Question:

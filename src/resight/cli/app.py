@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 
 from .. import __version__
 from ..errors import ResightError, UsageError
+from ..urls import Place, as_place
 from .output import printable, say_json
 
 app = typer.Typer(
@@ -41,13 +43,14 @@ GivenFeatures = Annotated[
     ),
 ]
 MANIFEST = "manifest"  # store.manifest.NAME, without loading the store for --help
+AnIndex = Annotated[str | None, typer.Argument(metavar="INDEX", help="The index: a folder or a URL.")]
 NAMES_SHOWN = 20  # skipped pictures named in text output; JSON names all
 
 
-def default_index() -> Path:
+def default_index() -> Place:
     """$RESIGHT_INDEX, or a place in the user's data folder."""
     if named := os.environ.get("RESIGHT_INDEX"):
-        return Path(named)
+        return as_place(named)
     data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
     if data.startswith("~"):
         raise UsageError("there is no home folder to keep an index in; name one, or set $RESIGHT_INDEX")
@@ -60,6 +63,7 @@ def command(function: Callable[..., int]) -> Callable[..., None]:
     @functools.wraps(function)
     def wrapped(*args: Any, **options: Any) -> None:
         try:
+            _insist_on_here(options)
             code = function(*args, **options)
         except ResightError as error:
             if options.get("as_json"):
@@ -76,6 +80,16 @@ def command(function: Callable[..., int]) -> Callable[..., None]:
 
     app.command(name=function.__name__)(wrapped)
     return wrapped
+
+
+def _insist_on_here(options: dict[str, Any]) -> None:
+    """Raise UsageError for a URL where a file or folder of this machine is wanted: as a Path it has lost a slash."""
+    for name, value in options.items():
+        for path in value if isinstance(value, list) else [value]:
+            if isinstance(path, Path) and re.match("[a-z][a-z0-9+.-]+:/[^/]", str(path)) and not path.exists():
+                raise UsageError(
+                    f"{name.replace('_', '-')} is read and written on this machine, not at {path}; copy it"
+                )
 
 
 @app.callback(invoke_without_command=True)

@@ -15,6 +15,7 @@ from ..errors import OptionError, UsageError
 from ..options import Options, parse_value
 from ..recipes import STAGES, Recipe
 from ..recipes import recipe as named_recipe
+from ..urls import Place, as_place
 from .app import MANIFEST, default_index
 
 if TYPE_CHECKING:
@@ -38,12 +39,12 @@ RAY_ADDRESS = Annotated[
 SEARCHING = [kind for stage, kind in STAGES.items() if stage not in ("features", "indexing")]
 
 
-def split_index(words: list[str]) -> tuple[Path, list[str]]:
+def split_index(words: list[str]) -> tuple[Place, list[str]]:
     """The index is the first word if it looks like one, else the default."""
     if late := [word for word in words[1:] if looks_like_index(word)]:
         raise UsageError(f"name one index, and name it first, before the others: {late[0]!r}")
     if words and looks_like_index(words[0]):
-        return Path(words[0]), words[1:]
+        return as_place(words[0]), words[1:]
     return default_index(), words
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import UsageError
-from .app import AsJson, command, default_index
+from .app import AnIndex, AsJson, command, default_index
 from .output import counting, patience, printable, say_json, short
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ COLUMNS = ("group", "kind", "key", "path", "width", "height", "confidence")
 
 @command
 def duplicates(
-    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None,
+    place: AnIndex = None,
     kind: Annotated[
         str,
         typer.Option(
@@ -50,7 +49,7 @@ def duplicates(
         with counting(len(target), text="comparing") as done:
             groups = target.duplicates(kind=kind, min_confidence=min_confidence, done=done)
         if as_json:
-            say_json({"index": str(target.path), "groups": [group.as_dict() for group in groups]})
+            say_json({"index": target.place, "groups": [group.as_dict() for group in groups]})
         elif as_csv:
             typer.echo(_csv(groups), nl=False)
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UsageError
+from ..machine import cache_folder
 from ..recipes import DEFAULT, RECIPES
 from ..recipes import recipe as named_recipe
 from .app import NAMES_SHOWN, AsJson, Processes, command
@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from ..evaluation.results import Evaluation
 
 
-def default_cache() -> Path:
-    """$RESIGHT_CACHE, or a place in the user's cache folder."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(os.environ.get("RESIGHT_CACHE") or Path(base) / "resight")
+default_cache = cache_folder
 
 
 @command

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,7 +22,8 @@ from ..options import (
     VocabularyOptions,
 )
 from ..recipes import recipe as named_recipe
-from .app import MANIFEST, NAMES_SHOWN, AsJson, GivenFeatures, Processes, Set, command, default_index
+from ..urls import Place, absolute, as_place, is_url
+from .app import NAMES_SHOWN, AnIndex, AsJson, GivenFeatures, Processes, Set, command, default_index
 from .arguments import ENGINE, RAY_ADDRESS, build, chosen_recipe, given_features, parse_settings, split_index, take_in
 from .fitting import FITTED, USUAL, show_fit, wanted_fitting
 from .output import counting, patience, printable, progress, say_json, stoppable
@@ -39,13 +39,19 @@ if TYPE_CHECKING:
 @command
 def index(
     pictures: Annotated[
-        list[Path] | None, typer.Argument(help="Folders (searched through) and picture files.", show_default=False)
+        list[str] | None,
+        typer.Argument(help="Folders (searched through) and picture files, or URLs of such.", show_default=False),
     ] = None,
     into: Annotated[
-        Path | None, typer.Option(help="The index; made if missing. Default: $RESIGHT_INDEX or your data folder.")
+        str | None,
+        typer.Option(
+            metavar="INDEX",
+            help="The index, a folder or a URL; made if missing. Default: $RESIGHT_INDEX or your data folder.",
+        ),
     ] = None,
     relative_to: Annotated[
-        Path | None, typer.Option(help="Use paths relative to this folder as keys, not absolute ones.")
+        str | None,
+        typer.Option(metavar="FOLDER", help="Use paths relative to this folder or URL as keys, not absolute ones."),
     ] = None,
     vocabulary: Annotated[
         Path | None, typer.Option(help="A vocabulary made by `resight train`, for a new index.")
@@ -78,7 +84,7 @@ def index(
     from ..interop import add_all
 
     worker = engine_named(engine, processes=processes, address=ray_address)
-    place = into or default_index()
+    place = as_place(into) if into else default_index()
     changed = parse_settings(settings, FeatureOptions, IndexingOptions, ImageOptions, StoreOptions, ClusterOptions)
     clustering = _clustering(changed, clusters)
     if not (pictures or features or clustering):
@@ -130,7 +136,7 @@ def index(
 
 
 def _analysed(
-    target: Index, pictures: Iterable[Path], relative_to: Path | None, engine: Engine, total: int
+    target: Index, pictures: Iterable[Place], relative_to: Place | None, engine: Engine, total: int
 ) -> Iterator[Outcome]:
     """What becomes of picture files. On this machine what is done is committed now and then."""
     from ..engine import LocalEngine
@@ -142,7 +148,7 @@ def _analysed(
 
 
 def _opened(
-    place: Path,
+    place: Place,
     changed: dict[type[Options], dict[str, Any]],
     recipe: str | None,
     vocabulary: Path | None,
@@ -159,7 +165,7 @@ def _opened(
     if changed[IndexingOptions]:
         indexing = replace(indexing or IndexingOptions(), **changed[IndexingOptions])
     own = Vocabulary.load(vocabulary) if vocabulary else None
-    find = Index.open if (place / MANIFEST).exists() else Index.create
+    find = Index.open if Index.exists(place) else Index.create
     if file:
         features = FeatureOptions(detector=file.detector)
         if find == Index.create:  # before there is an index that could not hold them
@@ -210,9 +216,7 @@ def _tell(summary: dict[str, Any], as_json: bool) -> None:
 
 
 @command
-def info(
-    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None, as_json: AsJson = False
-) -> int:
+def info(place: AnIndex = None, as_json: AsJson = False) -> int:
     """Say what an index holds and how it was made."""
     from ..index import Index
 
@@ -252,7 +256,7 @@ def remove(
     if not wanted:
         raise UsageError("give at least one key: resight remove [INDEX] KEY…")
     with Index.open(place) as target:
-        gone = [key for key in wanted if target.remove(key) or target.remove(os.path.abspath(key))]
+        gone = [key for key in wanted if target.remove(key) or target.remove(absolute(key))]
         target.commit()
         left = len(target)
     unknown = [key for key in wanted if key not in gone]
@@ -266,20 +270,19 @@ def remove(
 
 
 @command
-def check(
-    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None, as_json: AsJson = False
-) -> int:
+def check(place: AnIndex = None, as_json: AsJson = False) -> int:
     """Read every byte of an index and compare it with what was written."""
+    from ..store import Remote
     from ..store import check as check_index
 
-    folder = place or default_index()
-    report = check_index(folder)
+    found = as_place(place) if place else default_index()
+    report = Remote(str(found)).check() if is_url(found) else check_index(Path(found))
     if as_json:
-        say_json({"index": str(folder), "pictures": report.pictures, "features": report.features, "size": report.size,
+        say_json({"index": str(found), "pictures": report.pictures, "features": report.features, "size": report.size,
                   "problems": list(report.problems)})  # fmt: skip
     elif not report.problems:
         typer.echo(
-            f"{printable(str(folder))} is sound: {report.pictures} pictures, {report.features} features, "
+            f"{printable(str(found))} is sound: {report.pictures} pictures, {report.features} features, "
             f"{report.size} bytes"
         )
     for problem in report.problems:
@@ -288,9 +291,7 @@ def check(
 
 
 @command
-def merge(
-    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None, as_json: AsJson = False
-) -> int:
+def merge(place: AnIndex = None, as_json: AsJson = False) -> int:
     """Rewrite an index as one segment, freeing the place of removed pictures."""
     from ..index import Index
 
@@ -307,7 +308,7 @@ def merge(
 
 @command
 def context(
-    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None,
+    place: AnIndex = None,
     recipe: Annotated[str, typer.Option(help="A recipe with context, or a TOML file.")] = "context",
     forget: Annotated[bool, typer.Option("--forget", help="Drop what was learnt for this recipe instead.")] = False,
     settings: Set = None,
@@ -320,7 +321,7 @@ def context(
     from ..index import Index
 
     with Index.open(place or default_index()) as target:
-        facts: dict[str, Any] = {"index": str(target.path), "pictures": len(target)}
+        facts: dict[str, Any] = {"index": target.place, "pictures": len(target)}
         if forget:
             own = recipe in target.info().contexts or settings
             facts["forgotten"] = target.forget_context(chosen_recipe(recipe, settings) if own else recipe)
@@ -347,7 +348,8 @@ def context(
 def train(
     out: Annotated[Path, typer.Option(help="The vocabulary file to write.")],
     pictures: Annotated[
-        list[Path] | None, typer.Argument(help="Folders and picture files to learn from.", show_default=False)
+        list[str] | None,
+        typer.Argument(help="Folders and picture files to learn from, or URLs of such.", show_default=False),
     ] = None,
     words: Annotated[int | None, typer.Option(min=1, help="Number of visual words, of each vocabulary.")] = None,
     vocabularies: Annotated[
@@ -393,9 +395,11 @@ def train(
         raise UsageError("--features stands for pictures; give it without --held-out and settings of features")
     if not out.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {out.absolute().parent} to write {out.name} into; make it first")
-    paths = list(find_pictures(pictures or []))
+    paths: list[Place] = list(find_pictures(pictures or []))
     kind = build(FeatureOptions, changed)
-    fitting = wanted_fitting(held_out, recipe, vocabulary=options, features=kind, learning=paths, out=out)
+    fitting = wanted_fitting(
+        held_out, recipe, vocabulary=options, features=kind, learning=[p for p in paths if isinstance(p, Path)], out=out
+    )
     skipped: list[str] = []
     with given_features(features) as file:
         if file:
@@ -406,7 +410,8 @@ def train(
         rows = sample(readable, size=options.vocabularies * options.sample, seed=options.seed)
     typer.echo(f"training {options.vocabularies * options.words} words on {len(rows)} descriptors …", err=True)
     read = total - len(skipped)
-    source = f"{read} pictures of {', '.join(sorted({root.name for root in pictures or [Path(features or '')]}))}"
+    roots = pictures or [str(features)]
+    source = f"{read} pictures of {', '.join(sorted({PurePath(root).name for root in roots}))}"
     spread: dict[str, Any] = {} if engine == "local" else {"across": _across(worker)}  # here threads are enough
     with counting(rounds(options), text="rounds") as done:
         vocabulary = train_vocabulary(rows, options=options, source=source, features=kind, done=done, **spread)
@@ -428,7 +433,7 @@ def train(
     return 1 if skipped else 0
 
 
-def _descriptors(paths: list[Path], features: FeatureOptions, images: ImageOptions, engine: Engine) -> Iterator[Any]:
+def _descriptors(paths: list[Place], features: FeatureOptions, images: ImageOptions, engine: Engine) -> Iterator[Any]:
     """Those of each picture, or why it could not be read."""
     from ..analyse import DescriberPlan, Job
 

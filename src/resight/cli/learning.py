@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +9,8 @@ import typer
 
 from ..errors import UsageError
 from ..options import LearnOptions
-from .app import AsJson, Set, command, default_index
+from ..urls import absolute
+from .app import AnIndex, AsJson, Set, command, default_index
 from .arguments import build, parse_settings
 from .output import counting, printable, say_json
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @command
 def learn(
-    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None,
+    place: AnIndex = None,
     groups: Annotated[
         Path | None,
         typer.Option(
@@ -50,7 +50,7 @@ def learn(
         raise UsageError("give one of --groups FILE, --from-verified and --forget")
     options = build(LearnOptions, parse_settings(settings, LearnOptions))
     with Index.open(place or default_index()) as target:
-        facts: dict[str, Any] = {"index": str(target.path)}
+        facts: dict[str, Any] = {"index": target.place}
         if forget:
             facts["forgotten"] = target.forget_learnt()
             text = "forgotten" if facts["forgotten"] else "there was nothing to forget"
@@ -78,7 +78,7 @@ def _learn(target: Index, file: Path | None, options: LearnOptions) -> dict[str,
             agreed = target.verified_groups(options=options, done=done)
     else:
         given = read_groups(file)
-        known = {name: [k if k in target else os.path.abspath(k) for k in keys] for name, keys in given.items()}
+        known = {name: [k if k in target else absolute(k) for k in keys] for name, keys in given.items()}
         agreed = Agreed(known, ())
     tried: list[Tried] = []
     with counting(options.word_groups, text="learning") as done:

@@ -10,14 +10,14 @@ import typer
 
 from ..errors import UsageError
 from ..recipes import DEFAULT, RECIPES
-from .app import AsJson, Set, command, default_index
+from .app import AnIndex, AsJson, Set, command, default_index
 from .arguments import chosen_recipe
 from .output import counting, patience, printable, say_json
 
 
 @command
 def pairs(
-    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None,
+    place: AnIndex = None,
     top: Annotated[int, typer.Option(min=1, help="Best other pictures for each.")] = 20,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write them here instead of printing them.")] = None,
     relative_to: Annotated[
@@ -45,11 +45,11 @@ def pairs(
     if out:
         count = _write(out, found)
         if as_json:
-            say_json({"index": str(target.path), "pictures": len(names), "pairs": count, "file": str(out)})
+            say_json({"index": target.place, "pictures": len(names), "pairs": count, "file": str(out)})
         else:
             typer.echo(f"{count} pairs of {len(names)} pictures: {printable(str(out))}")
     elif as_json:
-        say_json({"index": str(target.path), "pictures": len(names), "pairs": list(found)})
+        say_json({"index": target.place, "pictures": len(names), "pairs": list(found)})
     else:
         for pair in found:
             typer.echo(" ".join(pair))

@@ -25,10 +25,10 @@ DRAWN = 5  # results that --draw shows
 @command
 def search(
     queries: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Argument(
             metavar="[INDEX] QUERY...",
-            help="Query pictures, or with --features their names there; first, optionally, the index.",
+            help="Query pictures or their URLs, or with --features their names there; first, optionally, the index.",
         ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Results for each query.")] = 20,
@@ -59,7 +59,7 @@ def search(
     from ..interop import insist_on_kind
     from ..warm import warm
 
-    place, pictures = split_index([str(q) for q in queries or []])
+    place, pictures = split_index(queries or [])
     groups = _groups(pictures, key, together)
     if draw and (len(groups) > 1 or len(groups[0]) > 1):
         raise UsageError("--draw shows one query picture and its results; search with one")
@@ -79,7 +79,7 @@ def search(
         for group in groups:
             name = ", ".join(group) or str(key)
             try:
-                sources = [file.read(name) if file else Path(name) for name in group]
+                sources = [file.read(name) if file else name for name in group]
                 result = target.search(
                     *sources, key=key, top=top, region=box, recipe=chosen, min_confidence=min_confidence
                 )
@@ -117,5 +117,5 @@ def _draw(target: Index, group: list[str], key: str | None, result: SearchResult
     if query is None:
         raise UsageError(f"the picture {key!r} was not indexed from a file, so it cannot be drawn; leave --draw out")
     shown = [hit for hit in result.hits if hit.inliers] or result.hits
-    draw_matches(Path(query), [(hit, Path(hit.path or hit.key)) for hit in shown[:DRAWN]], out)
+    draw_matches(query, [(hit, hit.path or hit.key) for hit in shown[:DRAWN]], out)
     typer.echo(f"drawn: {printable(str(out))}", err=True)

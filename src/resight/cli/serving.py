@@ -7,15 +7,17 @@ from typing import Annotated
 
 import typer
 
+from ..errors import UsageError
 from ..options import ServeOptions
-from .app import Set, command, default_index
+from ..urls import is_url
+from .app import AnIndex, Set, command, default_index
 from .arguments import build, parse_settings, take_in
 from .output import patience, printable
 
 
 @command
 def serve(
-    place: Annotated[Path | None, typer.Argument(metavar="INDEX", help="The index.")] = None,
+    place: AnIndex = None,
     host: Annotated[
         str | None, typer.Option(help="The address to listen at; one that others can reach needs a token.")
     ] = None,
@@ -45,7 +47,10 @@ def serve(
     from ..server import Collection, address_of, insist_on_safety, listen, make_app, server
 
     insist_on_safety(options, token)
-    collection = Collection(place or default_index(), max_pixels=options.max_pixels)
+    found = place or default_index()
+    if is_url(found):
+        raise UsageError(f"{found} is not on this machine, whose commits a server watches; copy it here and serve that")
+    collection = Collection(Path(found), max_pixels=options.max_pixels)
     with listen(options) as listener:
         one_thread_each()
         with patience("getting ready: compiling the search kernels for this machine, this once …", after=5):

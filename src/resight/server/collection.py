@@ -119,7 +119,7 @@ class Collection:
         if row.path is None:
             raise Problem("picture-gone", "this picture was not indexed from a file, so it cannot be shown")
         try:
-            data = images.read_bytes(self._uploaded(row) or Path(row.path))
+            data = images.read_bytes(self._uploaded(row) or row.path)
             if content_hash(data) != row.content:
                 raise Problem("picture-gone", "the picture's file has changed since; index it again")
             with self._room(data):

@@ -6,6 +6,7 @@ from .drawn import drawn
 from .entry import Entry
 from .manifest import Manifest
 from .manifest import read as read_manifest
+from .remote import Remote, RemoteWriter
 from .segment import Segment
 from .snapshot import Snapshot, open_snapshot
 from .table import Row
@@ -16,6 +17,8 @@ __all__ = [
     "Disk",
     "Entry",
     "Manifest",
+    "Remote",
+    "RemoteWriter",
     "Row",
     "Segment",
     "Snapshot",

@@ -23,7 +23,7 @@ BLOCK = 1 << 16
 REMEDY = "run `resight check` to see what is damaged, restore the index from a copy, or index the pictures again"
 
 
-def damaged(path: Path, what: str) -> IndexDamagedError:
+def damaged(path: str | Path, what: str) -> IndexDamagedError:
     return IndexDamagedError(f"{path} is damaged ({what}); {REMEDY}")
 
 

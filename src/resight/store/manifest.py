@@ -127,6 +127,11 @@ def read(folder: Path) -> Manifest:
         ) from None
     except OSError as error:
         raise unreadable(path, error) from None
+    return parse(data, path)
+
+
+def parse(data: bytes, path: str | Path) -> Manifest:
+    """The manifest with this content; path: where it was found, for messages."""
     head, _, body = data.partition(b"\n")
     words = head.split(b" ")
     if len(words) != 3 or words[0] != MAGIC.encode() or not words[1].isdigit():
@@ -180,6 +185,7 @@ __all__ = [
     "FileRecord",
     "Manifest",
     "SegmentRecord",
+    "parse",
     "read",
     "segment_record",
     "write",
