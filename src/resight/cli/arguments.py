@@ -6,7 +6,9 @@ import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
 
 from ..errors import OptionError, UsageError
 from ..options import Options, parse_value
@@ -18,6 +20,16 @@ if TYPE_CHECKING:
     from ..interop import FeatureFile
 
 T = TypeVar("T")
+
+ENGINE = Annotated[str, typer.Option("--engine", metavar="NAME", help="Where the work is done: local or ray.")]
+RAY_ADDRESS = Annotated[
+    str | None,
+    typer.Option(
+        "--ray-address",
+        metavar="ADDRESS",
+        help="With --engine ray: the cluster, as HOST:PORT or `auto`. Default: one that is started on this machine.",
+    ),
+]
 
 # What can be chosen anew for each search: all but what an index is made with.
 SEARCHING = [kind for stage, kind in STAGES.items() if stage not in ("features", "indexing")]

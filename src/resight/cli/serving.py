@@ -9,7 +9,7 @@ import typer
 
 from ..options import ServeOptions
 from .app import Set, command, default_index
-from .arguments import build, parse_settings, take_in
+from .arguments import ENGINE, RAY_ADDRESS, build, parse_settings, take_in
 from .output import patience, printable
 
 
@@ -31,10 +31,13 @@ def serve(
         list[str] | None, typer.Option(help="A name that the server may be called by, besides its host; repeatable.")
     ] = None,
     settings: Set = None,
+    engine: ENGINE = "local",
+    ray_address: RAY_ADDRESS = None,
 ) -> int:
     """Serve an index over HTTP, and a page to search it with. Ctrl-C ends it.
 
-    Pictures can be searched for, added and removed; commits of other processes are seen at once.
+    Pictures can be searched for, added and removed; commits of other processes are seen at once. With --engine ray the
+    index is searched by the machines of a cluster, each of which looks into some of it; all else is done here.
     """
     changed = parse_settings(settings, ServeOptions)
     take_in(changed, ServeOptions, "host", ("--host", host))
@@ -42,11 +45,12 @@ def serve(
     options = build(ServeOptions, changed)
 
     from ..engine import one_thread_each
+    from ..engine.searchers import searchers_named
     from ..server import Collection, address_of, insist_on_safety, listen, make_app, server
 
     insist_on_safety(options, token)
-    collection = Collection(place or default_index())
-    with listen(options) as listener:
+    with searchers_named(engine, address=ray_address) as searchers, listen(options) as listener:
+        collection = Collection(place or default_index(), searchers)
         one_thread_each()
         with patience("getting ready: compiling the search kernels for this machine, this once …", after=5):
             collection.warm()

@@ -16,7 +16,7 @@ from .. import images
 from ..analyse import content_hash
 from ..errors import ImageError
 from ..index import Index
-from ..search import missing
+from ..search import Searchers, missing
 from ..store import Disk, Row
 from ..store.disk import writing
 from ..store.manifest import NAME as MANIFEST
@@ -32,8 +32,10 @@ UPLOADED = "uploads/"  # what keys of uploaded pictures begin with
 class Collection:
     """All methods may be called from any thread; those that write, from one at a time."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, searchers: Searchers | None = None) -> None:
         self._index, self._refreshing = Index.open(path), threading.Lock()
+        if searchers:
+            self._index.spread(searchers)
         self._seen = self._stamp()
         self.uploads = self._index.path.with_name(f"{self._index.path.name}.uploads")
 
