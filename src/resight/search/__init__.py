@@ -5,12 +5,11 @@ from .opinions import Opinion, at_one_scale, mean_scores, opinion
 from .pipeline import compare, evidence, insist_on_searchable, missing, rank, search
 from .question import Question, question, stored_question
 from .shelf import Asking, Letter, Shelf
-from .shelves import Here, OneShelf, Searchers, Shelves, deal
+from .shelves import OneShelf, Searchers, Shelves, deal
 
 __all__ = [
     "Asking",
     "Candidate",
-    "Here",
     "Letter",
     "OneShelf",
     "Opinion",

@@ -92,24 +92,17 @@ class Searchers(Protocol):
         """The segments of a commit, each in one of the places."""
 
 
-class Here(Shelves):
-    """Shelves in this process."""
-
-    def __init__(self, snapshot: Snapshot, shelves: Sequence[Shelf]) -> None:
-        super().__init__(snapshot, [shelf.numbers for shelf in shelves])
-        self._shelves = shelves
-
-    def _send(self, letters: Mapping[int, Letter]) -> dict[int, Any]:
-        return {shelf: self._shelves[shelf].answer(letter) for shelf, letter in letters.items()}
-
-
-class OneShelf(Here):
-    """All segments on one shelf in this process."""
+class OneShelf(Shelves):
+    """All segments on one shelf in this process; no shelf, if there are none."""
 
     in_one_place = True
 
     def __init__(self, snapshot: Snapshot) -> None:
-        super().__init__(snapshot, [Shelf.whole(snapshot)] if snapshot.segments else [])
+        self._shelf = Shelf.whole(snapshot)
+        super().__init__(snapshot, [self._shelf.numbers] if snapshot.segments else [])
+
+    def _send(self, letters: Mapping[int, Letter]) -> dict[int, Any]:
+        return {shelf: self._shelf.answer(letter) for shelf, letter in letters.items()}
 
 
 def deal(manifest: Manifest, shelves: int) -> list[list[int]]:
