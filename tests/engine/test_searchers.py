@@ -40,6 +40,7 @@ from ..test_search import SIZE, panorama, part
 
 SPREADABLE = [name for name, recipe in RECIPES.items() if recipe.scoring.measure != "knn"]
 SEGMENTS, CLUSTERS = 5, 3
+FEATURES = FeatureOptions(max_features=250)
 COUNTS = (1, 2, 3, SEGMENTS + 2)  # of searchers
 
 
@@ -50,29 +51,25 @@ class Wired(Shelves):
         dealt = deal(snapshot.manifest, count)
         super().__init__(snapshot, dealt)
         self._assigned = [Assigned.of(snapshot, numbers) for numbers in dealt]
-        self._searchers, self._forgetful = [Searcher() for _ in dealt], forgetful
+        self._searchers = [Searcher() for _ in dealt]
+        self._dying = np.random.default_rng(1) if forgetful else None
         self.sent: list[str] = []
 
     def _send(self, letters: Mapping[int, Letter]) -> dict[int, Any]:
         answers = {}
         for n, letter in letters.items():
             self.sent.append(letter.step)
-            if self._forgetful and letter.step != "learn":  # what was learnt is needed once, by the next letter
-                self._forget(n)
+            if self._dying and self._dying.random() < 0.3:
+                self._searchers[n] = Searcher()
             heard = pickle.loads(pickle.dumps((self._assigned[n], letter)))
             answers[n] = pickle.loads(pickle.dumps(self._searchers[n].answer(*heard)))
             if isinstance(answers[n], ResightError):
                 raise answers[n]
         return answers
 
-    def _forget(self, n: int) -> None:
-        """A searcher that has died is a new one; but every other time, or it would never come to an end."""
-        if len(self.sent) % 2:
-            self._searchers[n] = Searcher()
-
 
 class Twins:
-    """What ``Index.spread`` wants, with so many searchers; forgetful ones lose all they know, now and then."""
+    """What ``Index.spread`` wants, with so many searchers; forgetful ones die now and then, and others take over."""
 
     def __init__(self, count: int, *, forgetful: bool = False) -> None:
         self._count, self._forgetful = count, forgetful
@@ -116,7 +113,7 @@ def fill(index: Index) -> None:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One vocabulary, and all that any recipe needs."""
-    with Index.create(tmp_path_factory.mktemp("spread") / "i.resight") as index:
+    with Index.create(tmp_path_factory.mktemp("spread") / "i.resight", features=FEATURES) as index:
         fill(index)
         index.cluster(ClusterOptions(count=CLUSTERS, dimensions=4))
         for name in ("context", "context-l1"):
@@ -153,7 +150,7 @@ ENDS = [np.ascontiguousarray(panorama(1)[:, a:b]) for a, b in ((20, SIZE - 10), 
 @pytest.fixture(scope="module")
 def asked() -> Callable[[Recipe], list[Question]]:
     """What three pictures ask by a recipe. Found once: it takes longer than to search for them."""
-    found = [extract(from_array(picture, max_side=1024), options=FeatureOptions()) for picture in (QUERY, *ENDS)]
+    found = [extract(from_array(picture, max_side=1024), options=FEATURES) for picture in (QUERY, *ENDS)]
     assigner, known = Assigner(Vocabulary.ready()), dict[AssignOptions, list[Question]]()
 
     def ask(recipe: Recipe) -> list[Question]:
@@ -231,7 +228,7 @@ def test_searchers_that_forget_are_told_again(
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_several_vocabularies(count: int, thirds: Path) -> None:
-    found = extract(from_array(QUERY, max_side=1024), options=FeatureOptions())
+    found = extract(from_array(QUERY, max_side=1024), options=FEATURES)
     with Index.open(thirds) as alone, spread(thirds, count) as twin:
         for name in ("expanded", "union", "bow-l1", "bow-burst", "density"):
             asked = question(alone._assigner, found, RECIPES[name].assign)
@@ -247,7 +244,7 @@ def thirds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ready = Vocabulary.ready()
     words = ready.words // 3 * 3
     made = replace(ready, centroids=ready.centroids[:words], medians=ready.medians[:words], vocabularies=3)
-    with Index.create(tmp_path_factory.mktemp("thirds") / "i.resight", vocabulary=made) as index:
+    with Index.create(tmp_path_factory.mktemp("thirds") / "i.resight", features=FEATURES, vocabulary=made) as index:
         fill(index)
         assert index.info().segments == SEGMENTS
     return index.path
@@ -312,7 +309,7 @@ def test_engines_are_known() -> None:
 
 
 def test_a_commit_is_seen_and_searches_under_way_finish_on_theirs(tmp_path: Path) -> None:
-    with Index.create(tmp_path / "i") as index:
+    with Index.create(tmp_path / "i", features=FEATURES) as index:
         fill(index)
     with Index.open(tmp_path / "i") as index, spread(tmp_path / "i", 2) as twin:
         before, old = index.search(key="copy 1"), twin._shelves
@@ -331,7 +328,7 @@ def test_a_commit_is_seen_and_searches_under_way_finish_on_theirs(tmp_path: Path
 def test_a_merge_while_searchers_open_is_seen(tmp_path: Path) -> None:
     """The segments that they should open are gone: so there is a newer commit, and they open that."""
     folder = tmp_path / "i.resight"
-    with Index.create(folder) as index:
+    with Index.create(folder, features=FEATURES) as index:
         fill(index)
 
     class Late(Twins):

@@ -12,6 +12,7 @@ from ..store import Snapshot
 from ._ray import connect
 from .searchers import Assigned, Searcher
 
+PROCESSORS = 0.5  # that each takes up: no machine gets many, and there is room for those of a machine that has died
 PATIENCE = 300.0  # seconds for one step: a lost machine's searchers are back in a tenth of that, if there is room
 
 
@@ -24,7 +25,8 @@ class RaySearchers:
     def __init__(self, address: str | None = None, *, count: int | None = None) -> None:
         self._ray = connect(address)
         self._count = count or max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
-        self._kind = self._ray.remote(max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD")(Searcher)
+        options = {"num_cpus": PROCESSORS, "max_restarts": -1, "max_task_retries": -1, "scheduling_strategy": "SPREAD"}
+        self._kind = self._ray.remote(**options)(Searcher)
         self._actors: list[Any] = []
 
     def shelves(self, snapshot: Snapshot) -> Shelves:
