@@ -22,7 +22,7 @@ from resight.evaluation.datasets import Dataset, load
 from resight.evaluation.runner import Runner
 from resight.machine import processors
 from resight.recipes import DEFAULT, RECIPES
-from resight.search import evidence, question, rank
+from resight.search import OneShelf, evidence, question, rank
 from resight.store import open_snapshot
 from resight.timing import Stopwatch
 from resight.types import Float64
@@ -44,7 +44,7 @@ def samples(dataset: Dataset, cache: Path) -> Float64:
             if file is None:
                 continue
             asked = question(assigner, read(file), recipe.assign)
-            found, background = rank(snapshot, [asked], count=FIRST, recipe=recipe, watch=Stopwatch())
+            found, background = rank(OneShelf(snapshot), [asked], count=FIRST, recipe=recipe, watch=Stopwatch())
             for candidate in found[:FIRST]:
                 key = candidate.row.key
                 if key != query.key and key not in query.truth.junk:

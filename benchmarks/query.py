@@ -41,8 +41,9 @@ from resight.machine import processors
 from resight.options import FeatureOptions, VocabularyOptions, fingerprint
 from resight.postings import GEOMETRY, Forward, forward
 from resight.recipes import DEFAULT, RECIPES, Recipe
-from resight.search import opinion, question, search, shortlist, verify_all
+from resight.search import Asking, OneShelf, question, search
 from resight.search.expand import expand
+from resight.search.shelves import shortlist, standings
 from resight.store import Entry, Row, Segment, Snapshot, Writer, create, open_snapshot
 from resight.timing import Stopwatch
 from resight.types import Features, Float64, Words
@@ -104,13 +105,13 @@ def against_peer(cache: Path, words: int) -> None:
         show(name, answers, dataset)
     with open_snapshot(prepared.index) as snapshot:
         check_all(snapshot)
-        assigner = Assigner(snapshot.vocabulary)
+        assigner, shelves = Assigner(snapshot.vocabulary), OneShelf(snapshot)
         question(assigner, queries[0], RECIPES[DEFAULT].assign)  # makes the search structure
         for name in ASKED:
 
             def ask(features: Features, recipe: Recipe = RECIPES[name]) -> list[str]:
                 asked = question(assigner, features, recipe.assign)
-                return [hit.key for hit in search(snapshot, [asked], top=snapshot.pictures, recipe=recipe).hits]
+                return [hit.key for hit in search(shelves, [asked], top=snapshot.pictures, recipe=recipe).hits]
 
             show(f"resight {name}", ask_all(queries, ask), dataset)
 
@@ -259,7 +260,7 @@ def spread(seconds: Sequence[float]) -> str:
 def measure(snapshot: Snapshot, assigner: Assigner, features: Features, recipe: Recipe) -> Measured:
     asked = question(assigner, features, recipe.assign)
     stages = [run_stages(snapshot, assigner, features, recipe) for _ in range(REPEATS)]
-    in_search = [search(snapshot, [asked], top=TOP, recipe=recipe).timings for _ in range(REPEATS)]
+    in_search = [search(OneShelf(snapshot), [asked], top=TOP, recipe=recipe).timings for _ in range(REPEATS)]
     todo = postings_and_matches(snapshot, asked.words, recipe.scoring.threshold)
     return Measured(least(stages), least(in_search), len(asked.words), *todo)
 
@@ -270,17 +271,17 @@ def least(runs: Sequence[dict[str, float]]) -> dict[str, float]:
 
 def run_stages(snapshot: Snapshot, assigner: Assigner, features: Features, recipe: Recipe) -> dict[str, float]:
     """Seconds by stage, of what `search` does."""
-    watch, count = Stopwatch(), max(TOP, recipe.verify.shortlist)
+    watch, count, shelves = Stopwatch(), max(TOP, recipe.verify.shortlist), OneShelf(snapshot)
     with watch.stage("words"):
         asked = question(assigner, features, recipe.assign)
     with watch.stage("score"):
-        opinions = [opinion(snapshot, asked, recipe)]
-        candidates = shortlist(snapshot, opinions[0].scores, count)
+        asking = Asking([asked], recipe)
+        candidates = shortlist(shelves, standings(shelves, "standing", count=count, asking=asking), count, recipe)
     with watch.stage("verify"):
-        verify_all(snapshot, [asked], candidates[: recipe.verify.shortlist], recipe)
+        shelves.locate(asking, candidates[: recipe.verify.shortlist])
         candidates.sort(key=lambda c: c.by_inliers)
     with watch.stage("expand"):
-        expand(snapshot, [asked], [opinions], candidates, count, recipe)
+        expand(shelves, asking, candidates, count)
     return watch.seconds
 
 

@@ -17,7 +17,7 @@ from resight.images import from_array
 from resight.options import ContextOptions, ExpandOptions, FeatureOptions, IndexingOptions, VerifyOptions
 from resight.postings import encode
 from resight.recipes import RECIPES
-from resight.search import Question, stored_question
+from resight.search import OneShelf, Question, stored_question
 from resight.search.expand import _seen_in, _union
 from resight.search.pipeline import rank
 from resight.store import Snapshot, check, open_snapshot
@@ -147,8 +147,12 @@ def test_a_union_has_the_descriptors_of_all(snapshot: Snapshot, keep: str) -> No
     recipe = replace(RECIPES["verified"], expand=ExpandOptions(kind="union"))
     made = features(np.ascontiguousarray(panorama(1)[:, 60 : SIZE - 10]))
     own = Question(Assigner(snapshot.vocabulary).assign_query(made.descriptors, options=recipe.assign), made)
-    candidates, _ = rank(snapshot, [own], count=5, recipe=recipe, watch=Stopwatch())
-    found = [_seen_in(snapshot, [own], c)[0] for c in candidates if c.located]
+    candidates, _ = rank(OneShelf(snapshot), [own], count=5, recipe=recipe, watch=Stopwatch())
+    found = [
+        _seen_in(stored_question(snapshot, snapshot.segments[c.part], c.row), [own], c.located, True)[0]
+        for c in candidates
+        if c.located
+    ]
     assert len(found) >= 2
     union = _union([own, *found], recipe)
     assert len(union.features.descriptors) == len(union.features) == sum(len(q.features) for q in (own, *found))

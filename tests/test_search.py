@@ -15,9 +15,9 @@ from resight.options import AssignOptions, ExpandOptions, ScoringOptions
 from resight.postings import build
 from resight.recipes import RECIPES
 from resight.scoring import Part
-from resight.search import Candidate, Opinion, Question, at_one_scale, mean_scores, opinion, stored_question
-from resight.search.expand import mean_of_others
-from resight.store import Row, Writer, open_snapshot
+from resight.search import Opinion, Question, at_one_scale, mean_scores, opinion, stored_question
+from resight.search.opinions import mean_of_others
+from resight.store import Writer, open_snapshot
 from resight.types import Features, Region, Words
 from resight.vocabulary import Vocabulary
 
@@ -193,9 +193,10 @@ def test_expansion_with_measures_that_look_at_all_pictures(walls: Index, measure
 
 def test_a_source_does_not_vote_for_itself() -> None:
     scores = [[np.array([1, 2, 3], np.float32)], [np.array([4, 2, 0], np.float32)], [np.array([1, 8, 0], np.float32)]]
-    rows = [Row(ordinal, "", b"", None, 1, 1, 1, {}) for ordinal in (0, 1)]
-    (mean,) = mean_of_others(scores, [Candidate(0, row, 0.0) for row in rows])  # of the last two
+    (mean,) = mean_of_others(scores, [(0, 0), (0, 1)])  # of the last two
     assert mean.tolist() == [(1 + 1) / 2, (2 + 2) / 2, 1]
+    (mean,) = mean_of_others(scores, [None, (0, 1)])  # the first of which is elsewhere
+    assert mean.tolist() == [2, (2 + 2) / 2, 1]
 
 
 def test_expansion_places_results_in_the_querys_frame(walls: Index) -> None:

@@ -20,7 +20,7 @@ from .building import build
 from .context import METHODS, Reference, context_name, name_of
 from .duplicates import SURE, Group, duplicates
 from .engine import Engine, LocalEngine
-from .errors import StoreError, UsageError, VocabularyError
+from .errors import IndexDamagedError, StoreError, UsageError, VocabularyError
 from .features import extract, insist_on_given, insist_on_known
 from .learning import Tried
 from .options import (
@@ -35,7 +35,7 @@ from .options import (
 )
 from .recipes import DEFAULT, RECIPES, Recipe
 from .recipes import recipe as named_recipe
-from .search import Question, compare, insist_on_searchable, missing, question, search, stored_question
+from .search import OneShelf, Question, Searchers, Shelves, compare, insist_on_searchable, missing, question, search
 from .store import (
     Entry,
     Remote,
@@ -106,7 +106,8 @@ class Index:
             self._remote.pull()
         # On this machine: of an index at a URL the mirror. The caller may change folders later.
         self.path = self._remote.folder if self._remote else Path(path).absolute()
-        self._snapshot = open_snapshot(self.path)
+        self._arranged: Callable[[Snapshot], Shelves] = OneShelf
+        self._shelves = self._arrange()
         self._writer: Writer | None = None
         self._closed = False
         self._made: Assigner | None = None
@@ -430,7 +431,30 @@ class Index:
         if self._remote and not self._writer:  # a writer's mirror is up to date
             self._remote.pull()
         if read_manifest(self.path) != self._snapshot.manifest:
-            self._snapshot = open_snapshot(self.path)
+            self._shelves = self._arrange()
+
+    def spread(self, searchers: Searchers) -> None:
+        """Search from now on with searchers elsewhere, each of which has some of the segments; as of the newest commit.
+
+        They must see the index at the same path. Hits and scores are the same. All else goes on here.
+        """
+        self._arranged = searchers.shelves
+        self._shelves = self._arrange()
+
+    def _arrange(self) -> Shelves:
+        """The newest commit, ready to be searched."""
+        while True:
+            snapshot = open_snapshot(self.path)
+            try:
+                return self._arranged(snapshot)
+            except IndexDamagedError:
+                # As for a snapshot: a merge may have removed a segment before all have opened it.
+                if read_manifest(self.path).commit == snapshot.manifest.commit:
+                    raise
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self._shelves.snapshot
 
     def release(self) -> None:
         """Let other processes write; changes that were not committed are dropped. Searching goes on."""
@@ -477,9 +501,9 @@ class Index:
         if top < 1:
             raise UsageError(f"top must be at least 1, not {top}")
         chosen = named_recipe(recipe) if isinstance(recipe, str) else recipe
-        watch, snapshot = Stopwatch(), self._snapshot  # one for all: another thread may refresh
-        questions = self._questions(snapshot, sources, key, region, chosen, watch)
-        found = search(snapshot, questions, top=top, recipe=chosen, without=key, watch=watch)
+        watch, shelves = Stopwatch(), self._shelves  # one for all: another thread may refresh
+        questions = self._questions(shelves, sources, key, region, chosen, watch)
+        found = search(shelves, questions, top=top, recipe=chosen, without=key, watch=watch)
         sure = tuple(hit for hit in found.hits if (hit.confidence or 0) >= min_confidence)
         return replace(found, hits=sure)
 
@@ -491,19 +515,19 @@ class Index:
         region: Region | Sequence[float] | None = None,
     ) -> SearchResult:
         """What a picture, or an indexed one (``key``), has in common with the indexed picture ``other``: one hit."""
-        snapshot, chosen = self._snapshot, RECIPES["verified"]
-        questions = self._questions(snapshot, source, key, region, chosen, Stopwatch())
+        shelves, chosen = self._shelves, RECIPES["verified"]
+        questions = self._questions(shelves, source, key, region, chosen, Stopwatch())
         if len(questions) > 1:
             raise UsageError("two pictures are compared; give one beside the key of the other")
-        return compare(snapshot, questions[0], other, recipe=chosen)
+        return compare(shelves, questions[0], other, recipe=chosen)
 
     def insist_on_searchable(self, recipe: Recipe) -> None:
-        """Raise UsageError where this index lacks what the recipe needs, which the message names."""
-        insist_on_searchable(self._snapshot, recipe)
+        """Raise UsageError where this index, or the way it is searched, lacks what the recipe needs; it says what."""
+        insist_on_searchable(self._shelves, recipe)
 
     def _questions(
         self,
-        snapshot: Snapshot,
+        shelves: Shelves,
         sources: Sequence[Source],
         key: str | None,
         region: Region | Sequence[float] | None,
@@ -522,7 +546,7 @@ class Index:
                 questions.append(_within(box, question(self._assigner, features, recipe.assign)))
         if key is not None:
             with watch.stage("features"):
-                questions.append(_stored(snapshot, key, box))
+                questions.append(_stored(shelves, key, box))
         if not questions:
             raise UsageError("nothing to search with; give a picture or the key of an indexed one")
         if box and len(questions) > 1:
@@ -600,11 +624,12 @@ def file_key(path: Place, relative_to: Place | None) -> str:
     return whole[len(base) :]
 
 
-def _stored(snapshot: Snapshot, key: str, region: Region | None) -> Question:
-    located = snapshot.locate(key)
+def _stored(shelves: Shelves, key: str, region: Region | None) -> Question:
+    located = shelves.snapshot.locate(key)
     if located is None:
         raise missing(key)
-    asked = stored_question(snapshot, *located)
+    segment, row = located
+    (asked,) = shelves.stored([(shelves.snapshot.segments.index(segment), row)])
     _insist_on_overlap(region, asked.features)
     return _within(region, asked)
 

@@ -11,7 +11,7 @@ from .features import DETECTORS, extract
 from .options import FeatureOptions, ScoringOptions, VerifyOptions
 from .postings import GEOMETRY, build, of_picture
 from .rerank import Placed, verify
-from .scoring import MEASURES, Part, Query, Similarity, Tables, distinct, matches, together
+from .scoring import HERE, MEASURES, Part, Query, Similarity, Tables, distinct, matches, together
 from .types import Float32, Picture, Words
 from .vocabulary.nearest import CellSearch
 from .vocabulary.tree import Tree, TreeSearch
@@ -26,7 +26,7 @@ def warm() -> None:
     query = Query(words, np.zeros(1, GEOMETRY))
     words_alone = [measure for name, measure in MEASURES.items() if name != "knn"]
     for measure, weak_geometry, weights in product(words_alone, (False, True), ("idf", "density")):
-        measure(query, [part], ScoringOptions(weak_geometry=weak_geometry, inter=True, weights=weights), None)
+        measure(query, [part], ScoringOptions(weak_geometry=weak_geometry, inter=True, weights=weights), None, HERE)
     _warm_neighbours(query, part.idf)
     two = build([(words, query.geometry)] * 2, words=1)  # as many postings as it takes to have cells
     clustered = Part.of(two, pictures=2, idf=part.idf, bounds=np.array([0, 2]))
@@ -52,4 +52,4 @@ def _warm_neighbours(query: Query, idf: Float32) -> None:
         words = replace(query.words, code=descriptor.view(np.uint8))
         part = Part.of(build([(words, query.geometry)], words=1), pictures=1, idf=idf)
         asked, keeping = replace(query, descriptors=descriptor), replace(part, tables=codes)
-        MEASURES["knn"](asked, [keeping], ScoringOptions(), None)
+        MEASURES["knn"](asked, [keeping], ScoringOptions(), None, HERE)

@@ -21,7 +21,6 @@ from resight.options import ClusterOptions, ContextOptions, ScoringOptions, Stor
 from resight.postings import GEOMETRY, SHAPED
 from resight.recipes import RECIPES, Recipe
 from resight.scoring import MEASURES, Query, Similarity, score
-from resight.search import shortlist
 from resight.store import Disk, Entry, Snapshot, Writer, create, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.segment import FOLDER
@@ -337,7 +336,12 @@ def ranking(snapshot: Snapshot, measure: str, query: Words, probe: int = 0) -> R
     """All pictures that score, best first; those in some clusters alone, if a number of them is given."""
     visited = snapshot.visit([query], probe)
     scores = score(asked(query), snapshot.parts, options=RECIPES_ASKED[measure].scoring, clusters=visited)
-    return [(c.row.key, c.score) for c in shortlist(snapshot, scores, 1000)]
+    found = [
+        (row.key, float(mine[row.ordinal]))
+        for mine, segment in zip(scores, snapshot.segments, strict=True)
+        for row in segment.table.rows(np.flatnonzero(mine > 0))
+    ]
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))
 
 
 def rankings(snapshot: Snapshot, queries: Sequence[Words] = QUERIES, probe: int = 0) -> dict[tuple[str, int], Ranking]:

@@ -12,7 +12,7 @@ from ..errors import ImageError, UsageError
 from ..options import parse_region
 from ..recipes import DEFAULT, RECIPES
 from .app import AsJson, GivenFeatures, Set, command
-from .arguments import chosen_recipe, given_features, split_index
+from .arguments import ENGINE, RAY_ADDRESS, chosen_recipe, given_features, split_index
 from .output import found, patience, printable, say_json, show_result, show_timings
 
 if TYPE_CHECKING:
@@ -52,9 +52,16 @@ def search(
     timings: Annotated[bool, typer.Option("--timings", help="Also say how long each stage took.")] = False,
     recipe: Annotated[str, typer.Option(help=f"How to search: {', '.join(RECIPES)}.")] = DEFAULT,
     settings: Set = None,
+    engine: ENGINE = "local",
+    ray_address: RAY_ADDRESS = None,
     as_json: AsJson = False,
 ) -> int:
-    """Find pictures that show the same thing as a query picture."""
+    """Find pictures that show the same thing as a query picture.
+
+    With --engine ray the index is searched by the machines of a cluster, each of which looks into some of it; all must
+    see it at the same path. Hits and scores are the same.
+    """
+    from ..engine import engine_named
     from ..index import Index
     from ..interop import insist_on_kind
     from ..warm import warm
@@ -71,9 +78,15 @@ def search(
         chosen = replace(chosen, clusters=replace(chosen.clusters, probe=probe))
     results: list[dict[str, Any]] = []
     complete = True
-    with Index.open(place) as target, given_features(features) as file:
+    with (
+        Index.open(place) as target,
+        given_features(features) as file,
+        engine_named(engine, address=ray_address).searchers() as searchers,
+    ):
         if file:
             insist_on_kind(target, file)
+        if searchers:
+            target.spread(searchers)
         with patience("compiling the search kernels for this machine, this once …"):
             warm()
         for group in groups:

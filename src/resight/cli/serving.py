@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..options import ServeOptions
 from ..urls import is_url
 from .app import AnIndex, Set, command, default_index
-from .arguments import build, parse_settings, take_in
+from .arguments import ENGINE, RAY_ADDRESS, build, parse_settings, take_in
 from .output import patience, printable
 
 
@@ -33,25 +33,28 @@ def serve(
         list[str] | None, typer.Option(help="A name that the server may be called by, besides its host; repeatable.")
     ] = None,
     settings: Set = None,
+    engine: ENGINE = "local",
+    ray_address: RAY_ADDRESS = None,
 ) -> int:
     """Serve an index over HTTP, and a page to search it with. Ctrl-C ends it.
 
-    Pictures can be searched for, added and removed; commits of other processes are seen at once.
+    Pictures can be searched for, added and removed; commits of other processes are seen at once. With --engine ray the
+    index is searched by the machines of a cluster, each of which looks into some of it; all else is done here.
     """
     changed = parse_settings(settings, ServeOptions)
     take_in(changed, ServeOptions, "host", ("--host", host))
     take_in(changed, ServeOptions, "port", ("--port", port))
     options = build(ServeOptions, changed)
 
-    from ..engine import one_thread_each
+    from ..engine import engine_named, one_thread_each
     from ..server import Collection, address_of, insist_on_safety, listen, make_app, server
 
     insist_on_safety(options, token)
     found = place or default_index()
     if is_url(found):
         raise UsageError(f"{found} is not on this machine, whose commits a server watches; copy it here and serve that")
-    collection = Collection(Path(found), max_pixels=options.max_pixels)
-    with listen(options) as listener:
+    with engine_named(engine, address=ray_address).searchers() as searchers, listen(options) as listener:
+        collection = Collection(Path(found), searchers, max_pixels=options.max_pixels)
         one_thread_each()
         with patience("getting ready: compiling the search kernels for this machine, this once …", after=5):
             collection.warm()

@@ -1,18 +1,24 @@
 """Where work runs: processes of this machine, or a Ray cluster."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol, TypeVar
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..errors import UsageError
 from ..machine import processors
 from .local import LocalEngine, one_thread_each
+
+if TYPE_CHECKING:
+    from ..search import Searchers
 
 JobT = TypeVar("JobT")
 ResultT = TypeVar("ResultT")
 
 
 class Engine(Protocol):
-    """Does many jobs of a kind."""
+    """Does many jobs of a kind, and searches."""
 
     def run(
         self,
@@ -26,6 +32,10 @@ class Engine(Protocol):
         A worker calls ``plan`` once. What a dead worker had begun is done again; a job that kills its workers is given
         to ``on_crash``, and the others go on. An exception in a job is raised here.
         """
+        ...
+
+    def searchers(self) -> AbstractContextManager[Searchers | None]:
+        """What an index can be searched by elsewhere (``Index.spread``), until closed; None: only where it is open."""
         ...
 
 

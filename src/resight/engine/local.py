@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, TypeVar
@@ -29,6 +30,10 @@ class LocalEngine:
     """So many processes of this machine; with one the work is done here, where a crash ends all."""
 
     processes: int = 1
+
+    def searchers(self) -> AbstractContextManager[None]:
+        """As ``Engine`` says."""
+        return nullcontext()
 
     def run(
         self,

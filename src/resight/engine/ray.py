@@ -6,10 +6,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._ray import connect
 from .local import WINDOW, one_thread_each
+
+if TYPE_CHECKING:
+    from .ray_searchers import RaySearchers
 
 JobT = TypeVar("JobT")
 ResultT = TypeVar("ResultT")
@@ -65,6 +68,12 @@ class RayEngine:
         finally:
             for _, reference in under_way:
                 ray.cancel(reference, force=True)
+
+    def searchers(self) -> RaySearchers:
+        """As ``Engine`` says."""
+        from .ray_searchers import RaySearchers
+
+        return RaySearchers(self.address)
 
 
 def _processors(ray: Any) -> int:

@@ -19,7 +19,7 @@ from ..engine import LocalEngine
 from ..errors import EngineError, UsageError
 from ..options import AssignOptions, ClusterOptions, FeatureOptions, ImageOptions, IndexingOptions, fingerprint, to_dict
 from ..recipes import Recipe
-from ..search import Question, question, search
+from ..search import OneShelf, Question, question, search
 from ..store import Snapshot, Writer, create, open_snapshot, read_manifest, segments_size
 from ..types import Float64, Int32
 from ..vocabulary import Assigner, Vocabulary
@@ -255,7 +255,7 @@ class Asker:
                 asked[recipe.assign] = new, time.perf_counter() - start
             query, seconds = asked[recipe.assign]
             start = time.perf_counter()
-            result = search(self.snapshot, [query], top=self.snapshot.pictures, recipe=recipe)
+            result = search(OneShelf(self.snapshot), [query], top=self.snapshot.pictures, recipe=recipe)
             seconds += time.perf_counter() - start
             ranking = np.array([self.numbers[hit.key] for hit in result.hits], np.int32)
             sure = tuple(hit.confidence for hit in result.hits[:JUDGED] if hit.confidence is not None)

@@ -11,6 +11,7 @@ from ..types import Float32, Int64, Words
 from . import kernels
 from .histogram import product
 from .part import Part, Query
+from .sums import Sums
 
 LEAST = 1e-6  # what a picture scores that has a word in common with the query, and is as unlike it as can be
 
@@ -25,7 +26,9 @@ def burst(query: Words, part: Part, clusters: Int64 | None) -> Float32:
     return scores
 
 
-def negative(query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None) -> list[Float32]:
+def negative(
+    query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None, sums: Sums
+) -> list[Float32]:
     """(1 + s) / 2, where s is LEARN-14 eq. 1 of q − β m and d − β m, m the mean picture: what both lack counts, too.
 
     The products are multiplied out, so that lists are read of the query's words alone. Weighed by idf², s may lie
@@ -46,19 +49,23 @@ def negative(query: Query, parts: Sequence[Part], options: ScoringOptions, clust
     return scores
 
 
-def asymmetric(query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None) -> list[Float32]:
+def asymmetric(
+    query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None, sums: Sums
+) -> list[Float32]:
     """1 / (1 + D); D = Σ (d_i − q_i)^p where d has more, + λ Σ (q_i − d_i)^p where q has (LEARN-14 §2, Zhu et al.).
 
     Plain counts: weighed by idf, they do hardly better. λ depends on what the query has in common with all living
     pictures; so clusters, which say whose scores are wanted, save no time.
     """
     (word, counts), power = np.unique(query.words.word, return_counts=True), options.power
-    common, overlaps = 0, []
+    counted, overlaps = [], []
     for part in parts:
         lists, overlap = part.read(word, "image"), np.zeros((2, part.pictures), np.int64)
-        common += kernels.scan_overlap(word, counts, power, lists.offsets, lists.image, part.alive, *overlap)
+        common = kernels.scan_overlap(word, counts, power, lists.offsets, lists.image, part.alive, *overlap)
+        counted.append(np.array([common, part.features]))
         overlaps.append(overlap)
-    penalty = max(options.alpha * sum(part.features for part in parts) / max(common, 1) - 1, 0)
+    in_common, features = sums.total("in common", counted).tolist()
+    penalty = max(options.alpha * features / max(in_common, 1) - 1, 0)
     scores = []
     for part, (ours, theirs) in zip(parts, overlaps, strict=True):
         more = (part.length if power == 1 else part.squared) - theirs

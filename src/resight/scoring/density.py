@@ -17,6 +17,7 @@ from .._numba import kernel
 from ..options import ScoringOptions
 from ..types import Float32, Float64, Int32, Int64, UInt32, Words
 from .part import Part, Query
+from .sums import Sums
 
 
 @kernel
@@ -25,22 +26,25 @@ def vote(odds: float, count: float, inverse_length: float) -> float:
     return log1p(odds * count * inverse_length)
 
 
-def prior(parts: Sequence[Part], options: ScoringOptions) -> float:
+def prior(features: int, options: ScoringOptions) -> float:
     """λ / (1 − λ) · |R_all|."""
-    return options.mixture / (1 - options.mixture) * sum(part.features for part in parts)
+    return options.mixture / (1 - options.mixture) * features
 
 
-def density(query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None) -> list[Float32]:
+def density(
+    query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None, sums: Sums
+) -> list[Float32]:
     """The sets are lists of words: of a feature's nearest word, of the next, … (eq. 12); or of a tree's levels."""
     words = query.words
     ordered = _sets(words)
-    sizes = sum((part.living(words.word) for part in parts), start=np.zeros(len(words), np.int64))
+    counted = sums.total("sizes", (np.append(part.living(words.word), part.features) for part in parts))
+    sizes, features = counted[:-1], int(counted[-1])
     total = np.concatenate([[0], np.cumsum(sizes)])
     # |D_1| + … + |D_t|: up to a set's last row, from its feature's first.
     within = (
         total[np.searchsorted(ordered, ordered, side="right")] - total[np.searchsorted(words.feature, words.feature)]
     )
-    odds = prior(parts, options) / np.maximum(within, 1)
+    odds = prior(features, options) / np.maximum(within, 1)
     scores = []
     for part in parts:
         row, place, lists = part.find(words.word, clusters, "image")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,11 @@ from ..types import Float32, Float64, Int32, Int64, UInt64, Words
 from . import kernels, voting
 from .density import prior
 from .part import Part, Query
+from .sums import Sums
 
 SMALL = 4096  # pictures that are not worth a thread of their own
 ROOM = 100  # matches per picture that are made room for at first
+Piece = tuple[voting.Rows, voting.Listed, voting.Rule]
 
 
 def match_weights(options: ScoringOptions) -> Float32:
@@ -35,7 +37,7 @@ def size_weights(options: ScoringOptions) -> Float32:
 
 
 def hamming_score(
-    query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None
+    query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None, sums: Sums
 ) -> list[Float32]:
     """Σ over matches of their weights, divided by the L2 norm of the picture's word counts (BURST-09 eq. 1–6).
 
@@ -51,10 +53,11 @@ def hamming_score(
     # Where a match's weight depends on all that its row matches, in the pictures seen, rows must not be cut up.
     by_density = options.weights == "density"
     cut = None if options.inter else clusters
-    odds = _odds(query.words.rows(order), parts, options) if by_density else np.zeros((0, 65))
+    odds = _odds(query.words.rows(order), parts, options, sums) if by_density else np.zeros((0, 65))
     rule = voting.Rule(match_weights(options), options.threshold, options.closest_only, voting.INTRA[options.intra])
     columns = ("image", "signature", "geometry") if options.weak_geometry else ("image", "signature")
-    votes, pieces = [], []
+    votes: list[Float32] = []
+    pieces: list[list[Piece]] = []  # of each part
     for part in parts:
         row, place, lists = part.find(word, cut, *columns)
         weight = part.idf[word] ** 2 * size if options.weights == "idf" else size
@@ -65,32 +68,36 @@ def hamming_score(
         length = part.inverse_length if by_density else np.zeros(0)
         bins = voting.TURNS + voting.SIZES if options.weak_geometry else 1
         votes.append(np.zeros((part.pictures, bins), np.float32))
-        for begin, end in _cut(part.pictures):
-            listed = voting.Listed(
-                lists.offsets, lists.image, lists.signature, as_bytes(lists.geometry), alive, begin, end, length
-            )
-            pieces.append((rows, listed, rule, votes[-1]))
+        geometry = as_bytes(lists.geometry)
+        cuts = [
+            voting.Listed(lists.offsets, lists.image, lists.signature, geometry, alive, begin, end, length)
+            for begin, end in _cut(part.pictures)
+        ]
+        pieces.append([(rows, listed, rule) for listed in cuts])
     # A match's weight depends on what its row matches in all parts.
-    totals = _totals([piece[:3] for piece in pieces], len(word)) if options.inter else np.zeros(0)
+    totals = _totals(pieces, len(word), sums) if options.inter else np.zeros(0)
 
-    def vote(piece: tuple[voting.Rows, voting.Listed, voting.Rule, Float32]) -> None:
-        voting.add_votes(*piece[:3], _room(*piece[:2]), totals, piece[3])
+    def vote(job: tuple[Piece, Float32]) -> None:
+        piece, into = job
+        voting.add_votes(*piece, _room(*piece[:2]), totals, into)
 
-    if len(pieces) == len(parts):  # none is large
-        for piece in pieces:
-            vote(piece)
+    jobs = [(piece, into) for mine, into in zip(pieces, votes, strict=True) for piece in mine]
+    if len(jobs) == len(parts):  # none is large
+        for job in jobs:
+            vote(job)
     else:
         with ThreadPoolExecutor(processors()) as pool:
-            list(pool.map(vote, pieces))
+            list(pool.map(vote, jobs))
     scores = [_agreeing(v) for v in votes] if options.weak_geometry else [v[:, 0] for v in votes]
     return scores if by_density else [s * part.inverse_norm for s, part in zip(scores, parts, strict=True)]
 
 
-def _odds(words: Words, parts: Sequence[Part], options: ScoringOptions) -> Float64:
+def _odds(words: Words, parts: Sequence[Part], options: ScoringOptions, sums: Sums) -> Float64:
     """(rows, 65) of density.vote for a match at each distance."""
-    shells = np.zeros((len(words), 65), np.int64)
-    for part in parts:
-        lists = part.read(words.word, "image", "signature")
+
+    def shells(part: Part) -> Int64:
+        """For each feature how many are at each distance; last, how many there are."""
+        found, lists = np.zeros((len(words), 65), np.int64), part.read(words.word, "image", "signature")
         voting.count_shells(
             words.word,
             words.signature,
@@ -99,12 +106,15 @@ def _odds(words: Words, parts: Sequence[Part], options: ScoringOptions) -> Float
             lists.signature,
             part.alive,
             options.threshold,
-            shells,
+            found,
         )
-    of_feature = np.zeros((int(words.feature.max(initial=-1)) + 1, 65), np.int64)
-    np.add.at(of_feature, words.feature, shells)
-    within = np.cumsum(of_feature, axis=1)[words.feature]
-    return prior(parts, options) / np.maximum(within, 1)
+        of_feature = np.zeros((int(words.feature.max(initial=-1)) + 1, 65), np.int64)
+        np.add.at(of_feature, words.feature, found)
+        return np.append(of_feature, part.features)
+
+    counted = sums.total("shells", map(shells, parts))
+    within = np.cumsum(counted[:-1].reshape(-1, 65), axis=1)[words.feature]
+    return prior(int(counted[-1]), options) / np.maximum(within, 1)
 
 
 def _cut(pictures: int) -> list[tuple[int, int]]:
@@ -118,14 +128,16 @@ def _room(rows: voting.Rows, lists: voting.Listed) -> voting.Found:
     return voting.Found(np.empty(room, np.uint64), np.empty(room, np.float32))
 
 
-def _totals(pieces: Sequence[tuple[voting.Rows, voting.Listed, voting.Rule]], rows: int) -> Float64:
-    """The sum of the weights of each row's matches over all parts (BURST-09 eq. 5)."""
-    peaks, totals = np.zeros(rows, np.float32), np.zeros(rows, np.int64)
-    for piece in pieces:
+def _totals(pieces: Sequence[Sequence[Piece]], rows: int, sums: Sums) -> Float64:
+    """The sum of the weights of each row's matches over all parts (BURST-09 eq. 5); pieces: of each part."""
+    peaks, totals = np.zeros(rows, np.float32), np.zeros((len(pieces), rows), np.int64)
+    for piece in chain(*pieces):
         voting.raise_peaks(*piece, _room(*piece[:2]), peaks)
-    for piece in pieces:
-        voting.add_totals(*piece, _room(*piece[:2]), peaks, totals)
-    return totals / voting.UNIT * peaks
+    peaks = sums.peak("peaks", peaks)
+    for mine, total in zip(pieces, totals, strict=True):
+        for piece in mine:
+            voting.add_totals(*piece, _room(*piece[:2]), peaks, total)
+    return sums.total("totals", totals) / voting.UNIT * peaks
 
 
 def _agreeing(bins: Float32) -> Float32:

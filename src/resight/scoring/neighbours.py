@@ -23,6 +23,7 @@ from ..options import ScoringOptions
 from ..types import Bytes, Float32, Float64, Int32, Int64, UInt32
 from .density import prior, vote_in_order
 from .part import Part, Query, Tables
+from .sums import Sums
 
 COMPARED = 2**23  # pairs of descriptors at a time
 FEW = 64  # features that are not worth a thread of their own
@@ -58,13 +59,13 @@ class Near(NamedTuple):
         return Near(self.feature[chosen], self.distance[chosen], self.picture[chosen])
 
 
-def nearest_vote(query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None) -> list[Float32]:
+def nearest_vote(
+    query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None, sums: Sums
+) -> list[Float32]:
     """Each feature's nearest descriptors give their pictures eq. 13's votes; or 1 each, or the idf of its word.
 
     All pictures are looked at, whatever the clusters, because who is nearest depends on all.
     """
-    if not parts:
-        return []
     asked = _asked(query, parts, options)
     starts = np.cumsum([0, *(part.pictures for part in parts)])
     found = [_room(0)]
@@ -79,7 +80,7 @@ def nearest_vote(query: Query, parts: Sequence[Part], options: ScoringOptions, c
     ordered = near.rows(np.argsort((near.feature << 32) | near.distance.view(np.uint32), kind="stable"))
     scores, lengths = np.zeros(starts[-1]), np.concatenate([part.inverse_length for part in parts])
     weights = _weights(asked, parts[0].idf, options)
-    vote_in_order(*ordered, asked.most, prior(parts, options), weights, lengths, scores)
+    vote_in_order(*ordered, asked.most, prior(sum(part.features for part in parts), options), weights, lengths, scores)
     pieces = zip(np.split(scores, starts[1:-1]), parts, strict=True)
     return [piece.astype(np.float32) * part.seen(clusters) for piece, part in pieces]
 

@@ -15,6 +15,7 @@ from ..types import Bytes, Float32, Float64, Int32, Int64, UInt32, Words
 from ..vocabulary import Vocabulary
 from . import kernels
 from .similarity import Similarity
+from .sums import HERE, Sums
 
 ReadSimilarity = Callable[[], Similarity | None]
 
@@ -208,15 +209,16 @@ class Part:
 class Whole:
     """A collection: the living pictures of all its parts, counted when it is first asked for."""
 
-    parts: Sequence[Part]
+    parts: Sequence[Part]  # those that are here
     similarity: ReadSimilarity = lambda: None  # learnt for it; None: nothing was
+    sums: Sums = HERE
 
     @cached_property
     def mean(self) -> Float64:
         """(K,) how often a picture has each word, in the mean."""
         word = np.arange(len(self.parts[0].idf), dtype=np.int32)
-        total = sum((part.living(word) for part in self.parts), start=np.zeros(len(word), np.int64))
-        return total / max(sum(int(part.alive.sum()) for part in self.parts), 1)
+        counted = self.sums.total("mean", (np.append(part.living(word), part.alive.sum()) for part in self.parts))
+        return counted[:-1] / max(int(counted[-1]), 1)
 
     @cached_property
     def mean_squares(self) -> tuple[float, float]:
@@ -227,16 +229,18 @@ class Whole:
     @cached_property
     def roots(self) -> Float64:
         """(K,) Σ √tf of each word; 1 if no picture has it."""
-        total = np.zeros(len(self.parts[0].idf), np.int64)
-        for part in self.parts:
-            lists = part.read(None, "image")
-            kernels.sum_roots(lists.offsets, lists.image, part.alive, total)
-        return np.maximum(total / kernels.ROOT_UNIT, 1)
+        return np.maximum(self.sums.total("roots", map(_roots, self.parts)) / kernels.ROOT_UNIT, 1)
 
 
-def together(parts: Sequence[Part], similarity: ReadSimilarity = lambda: None) -> list[Part]:
+def _roots(part: Part) -> Int64:
+    lists, total = part.read(None, "image"), np.zeros(len(part.idf), np.int64)
+    kernels.sum_roots(lists.offsets, lists.image, part.alive, total)
+    return total
+
+
+def together(parts: Sequence[Part], similarity: ReadSimilarity = lambda: None, sums: Sums = HERE) -> list[Part]:
     """The same, as parts of one collection."""
-    whole = Whole(parts, similarity)
+    whole = Whole(parts, similarity, sums)
     return [replace(part, among=whole) for part in parts]
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from ..recipes import Recipe
 from ..scoring import distinct
-from ..store import Snapshot
-from ..types import Features, Float64, Int32, Int64, Words
-from .candidates import Candidate, Opinion, Scores, agreed, at_one_scale, box, mean_scores, opinions_of, verify_all
-from .question import Question, stored_question
+from ..types import Features, Float64, Int32, Words
+from .candidates import Candidate, Located, box
+from .question import Question
+from .shelf import Asking
+from .shelves import Shelves, shortlist, standings
 
 # A result that shares this much of the query's features is the same picture again: expansion learns nothing from it.
 SAME_PICTURE = 0.8
@@ -21,66 +22,47 @@ SAME_PICTURE = 0.8
 MARGIN = 0.25
 
 
-def expand(
-    snapshot: Snapshot,
-    questions: Sequence[Question],
-    opinions: Sequence[Sequence[Opinion]],
-    candidates: list[Candidate],
-    count: int,
-    recipe: Recipe,
-    clusters: Int64 | None = None,
-) -> list[Candidate]:
-    """Ask again with what the best verified results show of the same thing. Opinions: of each vocabulary.
+def expand(shelves: Shelves, asking: Asking, candidates: list[Candidate], count: int) -> list[Candidate]:
+    """Ask again with what the best verified results show of the same thing.
 
     All ask in the same clusters: a picture that one of them does not look at cannot be compared by their mean.
     """
+    questions, recipe = asking.questions, asking.recipe
     located = [c for c in candidates if c.located and c.inliers < SAME_PICTURE * len(questions[c.located.question])]
     if not located:
         return sorted(candidates, key=lambda c: c.by_score)
     sources = located[: recipe.expand.results]
-    seen = [_seen_in(snapshot, questions, c) for c in sources]
+    stored = shelves.stored([(c.part, c.row) for c in sources])
+    oriented = shelves.snapshot.manifest.oriented
+    seen = [_seen_in(s, questions, c.located, oriented) for s, c in zip(stored, sources, strict=True) if c.located]
     if recipe.expand.kind == "union":
-        questions = [_union([q, *(s for s, of in seen if of == n)], recipe) for n, q in enumerate(questions)]
-        totals = [mean_scores(at_one_scale(o)) for o in opinions_of(snapshot, questions, recipe, clusters)]
+        unions = [_union([q, *(s for s, of in seen if of == n)], recipe) for n, q in enumerate(questions)]
+        asking = Asking(unions, recipe, asking.clusters, asking.background)
+        found = standings(shelves, "standing", count=count, asking=asking)
     else:
-        theirs = opinions_of(snapshot, [s for s, _ in seen], recipe, clusters)
-        totals = [
-            mean_of_others(at_one_scale([*ours, *others]), sources)
-            for ours, others in zip(opinions, theirs, strict=True)
-        ]
+        more, places = [s for s, _ in seen], [c.place for c in sources]
+        found = standings(shelves, "again", more, places, count=count, asking=asking)
     known = {c.place: c for c in candidates if c.checked}
-    expanded = agreed(snapshot, totals, count, recipe)
+    expanded = shortlist(shelves, found, count, recipe)
     for candidate in expanded:
         if before := known.get(candidate.place):
             candidate.located, candidate.checked = before.located, True
-    unseen = [c for c in expanded[: recipe.verify.shortlist] if not c.checked]
-    verify_all(snapshot, questions, unseen, recipe)
-    found = {c.place for c in expanded}
-    lost = [c for c in candidates if c.located and c.place not in found]  # what was verified stays in the result
+    shelves.locate(asking, [c for c in expanded[: recipe.verify.shortlist] if not c.checked])
+    held = {c.place for c in expanded}
+    lost = [c for c in candidates if c.located and c.place not in held]  # what was verified stays in the result
     return sorted(expanded + lost, key=lambda c: c.by_score)
 
 
-def mean_of_others(scores: Sequence[Scores], sources: Sequence[Candidate]) -> Scores:
-    """The mean of all, but what a source, of which the last scores are, says of itself does not count."""
-    mean = mean_scores(scores)
-    for number, source in enumerate(sources, len(scores) - len(sources)):
-        part, ordinal = source.place
-        mean[part][ordinal] = np.mean([s[part][ordinal] for n, s in enumerate(scores) if n != number])
-    return mean
-
-
-def _seen_in(snapshot: Snapshot, questions: Sequence[Question], candidate: Candidate) -> tuple[Question, int]:
-    """The candidate's stored features, placed in the frame of the query that found it, those near it alone; which."""
-    assert candidate.located
-    asked = questions[candidate.located.question].features
-    theirs = stored_question(snapshot, snapshot.segments[candidate.part], candidate.row)
-    seen = _seen_through(_inverse(candidate.located.verified.transform), theirs.features)
-    if not snapshot.manifest.oriented:  # positions have the same share of any picture, and no angle
+def _seen_in(theirs: Question, questions: Sequence[Question], located: Located, oriented: bool) -> tuple[Question, int]:
+    """A result's stored features, placed in the frame of the query that found it, those near it alone; which."""
+    asked = questions[located.question].features
+    seen = _seen_through(_inverse(located.verified.transform), theirs.features)
+    if not oriented:  # positions have the same share of any picture, and no angle
         share = np.float32(max(asked.width, asked.height) / max(theirs.features.width, theirs.features.height))
         seen = replace(seen, scale=theirs.features.scale * share, angle=theirs.features.angle)
     near = box(asked.xy).grown(MARGIN).contains(seen.xy)
     placed = replace(seen, width=asked.width, height=asked.height)
-    return replace(theirs, features=placed).only(near), candidate.located.question
+    return replace(theirs, features=placed).only(near), located.question
 
 
 def _seen_through(transform: Float64, features: Features) -> Features:

@@ -9,17 +9,18 @@ import numpy as np
 from ..errors import KeyMissingError, UsageError
 from ..recipes import Recipe
 from ..rerank import confidence
-from ..scoring import insist_on_similarity
-from ..store import Snapshot
+from ..scoring import insist_on_similarity, known_measure
 from ..timing import Stopwatch
-from ..types import Hit, Int64, SearchResult
-from .candidates import Candidate, Scores, agreed, at_one_scale, box, mean_scores, opinion, opinions_of, verify_all
+from ..types import Hit, SearchResult
+from .candidates import Candidate, box
 from .expand import expand
 from .question import Question
+from .shelf import Asking
+from .shelves import Shelves, background, insist_on_spreadable, shortlist, standings
 
 
 def search(
-    snapshot: Snapshot,
+    shelves: Shelves,
     questions: Sequence[Question],
     *,
     top: int,
@@ -32,23 +33,24 @@ def search(
     without: the key of a picture to leave out: the query itself, where it is an indexed one.
     """
     watch = watch or Stopwatch()
-    candidates, background = rank(snapshot, questions, count=top + bool(without), recipe=recipe, watch=watch)
+    candidates, usual = rank(shelves, questions, count=top + bool(without), recipe=recipe, watch=watch)
     kept = [candidate for candidate in candidates if candidate.row.key != without]
-    hits = [_hit(candidate, background if recipe.verify.shortlist else None) for candidate in kept[:top]]
+    hits = [_hit(candidate, usual if recipe.verify.shortlist else None) for candidate in kept[:top]]
     return _result(hits, questions, watch)
 
 
-def compare(snapshot: Snapshot, asked: Question, key: str, *, recipe: Recipe) -> SearchResult:
+def compare(shelves: Shelves, asked: Question, key: str, *, recipe: Recipe) -> SearchResult:
     """One hit: what geometry says of the picture with this key, whatever its rank."""
-    located = snapshot.locate(key)
+    located = shelves.snapshot.locate(key)
     if located is None:
         raise missing(key)
     segment, row = located
-    part = snapshot.segments.index(segment)
-    scores = opinion(snapshot, asked, recipe).scores  # of the first vocabulary, as geometry and confidence are
-    candidate = Candidate(part, row, float(scores[part][row.ordinal]))
-    verify_all(snapshot, [asked], [candidate], recipe)
-    return _result([_hit(candidate, _background(scores, snapshot, None))], [asked], Stopwatch())
+    part, asking = shelves.snapshot.segments.index(segment), Asking(_sent(shelves, [asked]), recipe)
+    usual = background(shelves, asking)
+    (score,) = shelves.ask_of("scores", [(part, row)], asking=asking)
+    candidate = Candidate(part, row, score)
+    shelves.locate(asking, [candidate])
+    return _result([_hit(candidate, usual)], [asked], Stopwatch())
 
 
 def missing(key: str) -> KeyMissingError:
@@ -65,8 +67,12 @@ def _result(hits: Sequence[Hit], questions: Sequence[Question], watch: Stopwatch
     )
 
 
-def insist_on_searchable(snapshot: Snapshot, recipe: Recipe) -> None:
+def insist_on_searchable(shelves: Shelves, recipe: Recipe) -> None:
     """Raise UsageError, which names the remedy, where an index lacks what a recipe needs."""
+    known_measure(recipe.scoring)
+    if not shelves.in_one_place:
+        insist_on_spreadable(recipe)
+    snapshot = shelves.snapshot
     kept, wanted = snapshot.manifest.keep, recipe.indexing.keep
     if recipe.scoring.measure == "knn" and wanted != kept:
         raise UsageError(
@@ -80,10 +86,14 @@ def insist_on_searchable(snapshot: Snapshot, recipe: Recipe) -> None:
 
 
 def rank(
-    snapshot: Snapshot, questions: Sequence[Question], *, count: int, recipe: Recipe, watch: Stopwatch
+    shelves: Shelves, questions: Sequence[Question], *, count: int, recipe: Recipe, watch: Stopwatch
 ) -> tuple[list[Candidate], float]:
-    """At least ``count`` candidates, if so many share anything with the questions, and the score of the background."""
-    insist_on_searchable(snapshot, recipe)
+    """At least ``count`` candidates, if so many share anything with the questions, and the score of the background.
+
+    That is 0 where nothing is verified: only confidence is judged by it.
+    """
+    snapshot = shelves.snapshot
+    insist_on_searchable(shelves, recipe)
     count = max(count, recipe.verify.shortlist)
     with watch.stage("score"):
         clusters = snapshot.visit([q.words for q in questions], recipe.clusters.probe)
@@ -91,27 +101,23 @@ def rank(
         if clusters is not None and recipe.verify.shortlist:
             others = snapshot.spread
             clusters = np.union1d(clusters, others)
-        opinions = opinions_of(snapshot, questions, recipe, clusters)
-        totals = [mean_scores(at_one_scale(o)) for o in opinions]
-        candidates = agreed(snapshot, totals, count, recipe)
-    if recipe.verify.shortlist:
-        with watch.stage("verify"):
-            verify_all(snapshot, questions, candidates[: recipe.verify.shortlist], recipe)
-            candidates.sort(key=lambda c: c.by_inliers)
-        if recipe.expand.results and candidates:
-            with watch.stage("expand"):
-                candidates = expand(snapshot, questions, opinions, candidates, count, recipe, clusters)
-    return candidates, _background(totals[0], snapshot, others)
+        asking = Asking(_sent(shelves, questions), recipe, clusters, others)
+        found = standings(shelves, "standing", count=count, asking=asking)
+        candidates = shortlist(shelves, found, count, recipe)
+    if not recipe.verify.shortlist:
+        return candidates, 0.0
+    with watch.stage("verify"):
+        shelves.locate(asking, candidates[: recipe.verify.shortlist])
+        candidates.sort(key=lambda c: c.by_inliers)
+    if recipe.expand.results and candidates:
+        with watch.stage("expand"):
+            candidates = expand(shelves, asking, candidates, count)
+    return candidates, background(shelves, asking)
 
 
-def _background(scores: Scores, snapshot: Snapshot, clusters: Int64 | None) -> float:
-    """The median score of pictures that share anything with the query.
-
-    Clusters near the query are no background, so where only some are visited, others are too: see ``spread``.
-    """
-    seen = [s[(s > 0) & part.seen(clusters)] for s, part in zip(scores, snapshot.parts, strict=True)]
-    positive = np.concatenate([np.zeros(0), *seen])
-    return float(np.median(positive)) if len(positive) else 0.0
+def _sent(shelves: Shelves, questions: Sequence[Question]) -> Sequence[Question]:
+    """The questions without what only searches in one place compare."""
+    return questions if shelves.in_one_place else [q.without_descriptors for q in questions]
 
 
 def evidence(candidate: Candidate, background: float) -> tuple[int, float]:

@@ -32,6 +32,11 @@ class Question:
         descriptors = self.features.descriptors
         return Query(self.words, encode(self.features), descriptors if descriptors.shape[1] else None)
 
+    @property
+    def without_descriptors(self) -> Question:
+        none = np.zeros((len(self.features), 0), np.uint8)
+        return replace(self, features=replace(self.features, descriptors=none))
+
     def within(self, span: range) -> Question:
         """The same, asked with these words alone, which are counted from 0 on."""
         return replace(self, words=self.words.within(span))

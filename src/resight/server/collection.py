@@ -19,7 +19,7 @@ from ..duplicates import Group, Kind
 from ..errors import ImageError
 from ..index import Index
 from ..options import ImageOptions, ServeOptions
-from ..search import missing
+from ..search import Searchers, missing
 from ..store import Disk, Row
 from ..store.disk import writing
 from ..store.manifest import NAME as MANIFEST
@@ -36,10 +36,14 @@ OWN_NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]+")  # of their files
 class Collection:
     """All methods may be called from any thread; those that write, from one at a time."""
 
-    def __init__(self, path: Path, *, max_pixels: int = ServeOptions().max_pixels) -> None:
+    def __init__(
+        self, path: Path, searchers: Searchers | None = None, *, max_pixels: int = ServeOptions().max_pixels
+    ) -> None:
         """max_pixels: of pictures that come from requests."""
         self._index, self._refreshing = Index.open(path), threading.Lock()
         self._index.images = ImageOptions(max_pixels=max_pixels)
+        if searchers:
+            self._index.spread(searchers)
         self._seen = self._stamp()
         self._large = threading.Lock()
         self.uploads = self._index.path.with_name(f"{self._index.path.name}.uploads")

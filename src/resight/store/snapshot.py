@@ -14,7 +14,7 @@ from ..clusters import Clusters
 from ..context import context_name, insist_on_context, stored_names
 from ..errors import IndexDamagedError, UsageError
 from ..options import ContextOptions, ScoringOptions
-from ..scoring import Part, Similarity, Tables, idf_weights, together
+from ..scoring import HERE, Part, Similarity, Sums, Tables, idf_weights, together
 from ..types import Bytes, Float32, Int64, Words
 from ..vocabulary import Vocabulary, spans
 from . import manifest as manifests
@@ -29,10 +29,13 @@ LEAST_SPREAD = 4  # clusters that stand for all
 
 
 class Snapshot:
-    """Opened by ``open_snapshot``; close it, or use it in a ``with`` statement."""
+    """Opened by ``open_snapshot``; close it, or use it in a ``with`` statement.
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.folder, self.manifest = folder, manifest
+    With some of a manifest's segments it is a part of the commit, and sums say what there is in the others.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest, sums: Sums = HERE) -> None:
+        self.folder, self.manifest, self._sums = folder, manifest, sums
         self.segments: list[Segment] = []
         self._clusters_file = _opened(folder, manifest.clusters)
         similarity = _opened(folder, manifest.similarity)
@@ -61,14 +64,15 @@ class Snapshot:
         """The segments as scoring sees them, weighed by the statistics of all living pictures."""
         if not self.segments:
             return []
-        df: Int64 = np.sum([segment.df for segment in self.segments], axis=0)
-        idf = idf_weights(df, self.pictures)
+        living = (np.append(s.df, s.record.pictures - s.record.dead_pictures) for s in self.segments)
+        counted = self._sums.total("df", living)
+        idf = idf_weights(counted[:-1], int(counted[-1]))
         tables = self._tables if self.manifest.keep == "codes" else None
         parts = []
         for s in self.segments:
             cells, alone = s.cells if s.has_cells else None, s.terms.get(LEARNT)
             parts.append(Part(s.lists, s.squared, s.alive, idf, s.bounds, cells, tables, known_alone=alone))
-        return together(parts, self._similarity)
+        return together(parts, self._similarity, self._sums)
 
     @cached_property
     def clusters(self) -> Clusters | None:
@@ -122,7 +126,10 @@ class Snapshot:
         """The parts as each vocabulary sees them: with its own words alone, and the norms of those."""
         if self.manifest.vocabularies == 1:
             return [self.parts]
-        return [together([part.within(span) for part in self.parts]) for span in self.spans]
+        return [
+            together([part.within(span) for part in self.parts], sums=self._sums.within(f"vocabulary {number}"))
+            for number, span in enumerate(self.spans)
+        ]
 
     def terms(self, scoring: ScoringOptions, context: ContextOptions) -> list[list[Float32]]:
         """For each vocabulary the context terms of each segment's pictures."""

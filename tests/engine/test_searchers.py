@@ -1,0 +1,363 @@
+"""However segments are spread over searchers, a search finds what it finds where all are in one place, bit by bit."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from resight import Index
+from resight.engine import LocalEngine
+from resight.engine.searchers import Assigned, Searcher
+from resight.errors import IndexDamagedError, ResightError, UsageError
+from resight.features import extract
+from resight.images import from_array
+from resight.options import (
+    AggregateOptions,
+    AssignOptions,
+    ClusterOptions,
+    ExpandOptions,
+    FeatureOptions,
+    IndexingOptions,
+    ScoringOptions,
+    StoreOptions,
+)
+from resight.recipes import RECIPES, Recipe
+from resight.search import Letter, Question, Shelves, deal, question, search
+from resight.store import Snapshot, Writer, create, open_snapshot
+from resight.types import SearchResult
+from resight.vocabulary import Assigner, Vocabulary
+
+from ..scoring.made import similarity
+from ..store.support import QuickDisk, entry, vocabulary
+from ..store.support import build as build_made
+from ..test_index import texture
+from ..test_search import SIZE, panorama, part
+
+SPREADABLE = [name for name, recipe in RECIPES.items() if recipe.scoring.measure != "knn"]
+SEGMENTS, CLUSTERS = 5, 3
+FEATURES = FeatureOptions(max_features=250)
+COUNTS = (1, 2, 3, SEGMENTS + 2)  # of searchers
+
+
+class Wired(Shelves):
+    """Searchers in this process that hear and answer as through a wire."""
+
+    def __init__(self, snapshot: Snapshot, count: int, forgetful: bool) -> None:
+        dealt = deal(snapshot.manifest, count)
+        super().__init__(snapshot, dealt)
+        self._assigned = [Assigned.of(snapshot, numbers) for numbers in dealt]
+        self._searchers = [Searcher() for _ in dealt]
+        self._dying = np.random.default_rng(1) if forgetful else None
+        self.sent: list[str] = []
+
+    def _send(self, letters: Mapping[int, Letter]) -> dict[int, Any]:
+        answers = {}
+        for n, letter in letters.items():
+            self.sent.append(letter.step)
+            if self._dying and self._dying.random() < 0.3:
+                self._searchers[n] = Searcher()
+            heard = pickle.loads(pickle.dumps((self._assigned[n], letter)))
+            answers[n] = pickle.loads(pickle.dumps(self._searchers[n].answer(*heard)))
+            if isinstance(answers[n], ResightError):
+                raise answers[n]
+        return answers
+
+
+class Twins:
+    """What ``Index.spread`` wants, with so many searchers; forgetful ones die now and then, and others take over."""
+
+    def __init__(self, count: int, *, forgetful: bool = False) -> None:
+        self._count, self._forgetful = count, forgetful
+
+    def shelves(self, snapshot: Snapshot) -> Shelves:
+        return Wired(snapshot, self._count, self._forgetful)
+
+
+def spread(path: Path, count: int, *, forgetful: bool = False) -> Index:
+    index = Index.open(path)
+    index.spread(Twins(count, forgetful=forgetful))
+    return index
+
+
+def same(found: SearchResult, wanted: SearchResult) -> bool:
+    """To the last bit, and where in the pictures."""
+    for one, other in zip(found.hits, wanted.hits, strict=True):
+        assert one == other
+        assert (one.matches is None) == (other.matches is None)
+        assert one.matches is None or np.array_equal(one.matches, other.matches)
+    assert found == wanted
+    return bool(found.hits)
+
+
+def fill(index: Index) -> None:
+    """A wall in parts that overlap by half, copies of its first part, others, removed ones; in several segments."""
+    index.store, wall = StoreOptions(merge_factor=1000), panorama(1)
+    pictures = {f"wall {n}": part(wall, start) for n, start in enumerate((0, SIZE // 2, SIZE))}
+    pictures |= {f"copy {n}": part(wall, 0) for n in range(4)}  # equal scores in several segments
+    pictures |= {f"other {seed}": texture(50 + seed, size=SIZE) for seed in range(5)}
+    pictures |= {"gone": part(wall, 40), "gone too": texture(50, size=SIZE)}
+    for number in range(SEGMENTS):
+        for key in sorted(pictures)[number::SEGMENTS]:
+            index.add(pictures[key], key=key, metadata={"of": key})
+        index.commit()
+    index.remove("gone")
+    index.remove("gone too")
+    index.commit()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One vocabulary, and all that any recipe needs."""
+    with Index.create(tmp_path_factory.mktemp("spread") / "i.resight", features=FEATURES) as index:
+        fill(index)
+        index.cluster(ClusterOptions(count=CLUSTERS, dimensions=4))
+        for name in ("context", "context-l1"):
+            index.learn_context(name)
+        assert index.info().segments == 1  # clusters rewrite all
+        index.store = StoreOptions(merge_factor=1000)
+        for n in range(1, SEGMENTS):
+            index.add(texture(80 + n, size=SIZE), key=f"later {n}")
+            index.add(part(panorama(1), 30 * n), key=f"shifted {n}")
+            index.commit()
+        index.remove("later 2")
+    with Writer(index.path) as writer:
+        writer.keep_similarity(similarity(Vocabulary.ready().words))
+    return index.path
+
+
+@pytest.fixture(scope="module")
+def alone(made: Path) -> Iterator[Index]:
+    with Index.open(made) as index:
+        assert index.info().segments == SEGMENTS
+        yield index
+
+
+@pytest.fixture(scope="module", params=COUNTS)
+def twin(request: pytest.FixtureRequest, made: Path) -> Iterator[Index]:
+    with spread(made, request.param) as index:
+        yield index
+
+
+QUERY = np.ascontiguousarray(panorama(1)[:, 60 : SIZE - 10])
+ENDS = [np.ascontiguousarray(panorama(1)[:, a:b]) for a, b in ((20, SIZE - 10), (SIZE + 10, 2 * SIZE - 20))]
+
+
+@pytest.fixture(scope="module")
+def asked() -> Callable[[Recipe], list[Question]]:
+    """What three pictures ask by a recipe. Found once: it takes longer than to search for them."""
+    found = [extract(from_array(picture, max_side=1024), options=FEATURES) for picture in (QUERY, *ENDS)]
+    assigner, known = Assigner(Vocabulary.ready()), dict[AssignOptions, list[Question]]()
+
+    def ask(recipe: Recipe) -> list[Question]:
+        if recipe.assign not in known:
+            known[recipe.assign] = [question(assigner, features, recipe.assign) for features in found]
+        return known[recipe.assign]
+
+    return ask
+
+
+def agree(twin: Index, alone: Index, questions: list[Question], recipe: Recipe, top: int = 20) -> bool:
+    return same(*(search(index._shelves, questions, top=top, recipe=recipe) for index in (twin, alone)))
+
+
+@pytest.mark.parametrize("name", SPREADABLE)
+def test_every_recipe(name: str, asked: Callable[[Recipe], list[Question]], alone: Index, twin: Index) -> None:
+    recipe = RECIPES[name]
+    whole, *ends = asked(recipe)
+    assert agree(twin, alone, [whole], recipe)
+    assert agree(twin, alone, ends, recipe, top=3)
+
+
+@pytest.mark.parametrize("recipe", ["expanded", "verified", "context-l1", "bow-tf"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"key": "copy 2"},
+        {"key": "wall 1", "region": (0, 0, SIZE / 2, SIZE)},
+        {"key": "copy 1", "top": 2},  # of four equal ones
+        {"key": "wall 0", "min_confidence": 0.5},
+    ],
+)
+def test_every_way_to_ask(recipe: str, asked: dict[str, Any], alone: Index, twin: Index) -> None:
+    found, wanted = (index.search(recipe=recipe, **asked) for index in (twin, alone))
+    assert same(found, wanted) or asked.get("min_confidence")
+
+
+OWN: dict[str, Recipe] = {
+    "inter-image burst weights": replace(RECIPES["burst"], scoring=ScoringOptions(inter=True)),
+    "density, inter": replace(RECIPES["verified"], scoring=ScoringOptions(inter=True, weights="density", mixture=0.03)),
+    "expansion by union": replace(RECIPES["expanded"], expand=ExpandOptions(kind="union")),
+    "expansion by density": replace(RECIPES["expanded"], scoring=RECIPES["density-hamming"].scoring),
+    "expansion by negative evidence": replace(RECIPES["expanded"], scoring=ScoringOptions(measure="negative")),
+    "nothing verified": replace(RECIPES["union"], verify=replace(RECIPES["union"].verify, shortlist=1)),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("probe", [0, 1])
+def test_own_recipes_and_some_clusters_alone(
+    name: str, probe: int, asked: Callable[[Recipe], list[Question]], alone: Index, twin: Index
+) -> None:
+    recipe = replace(OWN[name], clusters=ClusterOptions(probe=probe))
+    whole, *ends = asked(recipe)
+    assert agree(twin, alone, [whole], recipe)
+    assert agree(twin, alone, ends, recipe)
+
+
+@pytest.mark.parametrize("other", ["wall 1", "copy 3", "other 1"])
+def test_two_pictures_compared(other: str, alone: Index, twin: Index) -> None:
+    assert same(twin.compare(QUERY, other=other), alone.compare(QUERY, other=other))
+    assert same(twin.compare(key="wall 0", other=other), alone.compare(key="wall 0", other=other))
+
+
+FORGETTING = ["expanded", "union", "density", "density-hamming", "bow-negative", "bow-asymmetric"]
+
+
+@pytest.mark.parametrize("recipe", FORGETTING)
+def test_searchers_that_forget_are_told_again(
+    recipe: str, asked: Callable[[Recipe], list[Question]], made: Path, alone: Index
+) -> None:
+    with spread(made, 3, forgetful=True) as index:
+        assert agree(index, alone, asked(RECIPES[recipe])[1:], RECIPES[recipe])
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_several_vocabularies(count: int, thirds: Path) -> None:
+    found = extract(from_array(QUERY, max_side=1024), options=FEATURES)
+    with Index.open(thirds) as alone, spread(thirds, count) as twin:
+        for name in ("expanded", "union", "bow-l1", "bow-burst", "density"):
+            asked = question(alone._assigner, found, RECIPES[name].assign)
+            assert agree(twin, alone, [asked], RECIPES[name])
+        shallow = replace(RECIPES["bow-l1"], aggregate=AggregateOptions(depth=3, quantile=1.0))
+        assert agree(twin, alone, [asked, asked], shallow, top=2)
+        assert same(twin.compare(key="wall 0", other="wall 1"), alone.compare(key="wall 0", other="wall 1"))
+
+
+@pytest.fixture(scope="module")
+def thirds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Each word is in one of three vocabularies."""
+    ready = Vocabulary.ready()
+    words = ready.words // 3 * 3
+    made = replace(ready, centroids=ready.centroids[:words], medians=ready.medians[:words], vocabularies=3)
+    with Index.create(tmp_path_factory.mktemp("thirds") / "i.resight", features=FEATURES, vocabulary=made) as index:
+        fill(index)
+        assert index.info().segments == SEGMENTS
+    return index.path
+
+
+def test_messages_are_few_and_carry_no_descriptors(made: Path) -> None:
+    with spread(made, 2) as index:
+        index.search(key="copy 1")
+        shelves = index._shelves
+        assert isinstance(shelves, Wired)
+        shelves.sent.clear()
+        index.search(key="copy 1", recipe="burst")
+        assert shelves.sent == ["standing"] * 2 + ["rows"] * 2
+        (asked,) = shelves.stored([(0, next(open_snapshot(made).segments[0].table.all()))])
+        assert asked.features.descriptors.shape == (len(asked.features), 0)
+
+
+# --- what cannot be
+
+
+def test_what_needs_all_pictures_in_one_place_says_so(tmp_path: Path) -> None:
+    Index.create(tmp_path / "i", indexing=IndexingOptions(keep="codes")).close()
+    with spread(tmp_path / "i", 2) as index:
+        with pytest.raises(UsageError, match=r"knn needs all pictures in one place; .* one of the recipes expanded, "):
+            index.search(QUERY, recipe="knn")
+        with pytest.raises(UsageError, match="in one place"):
+            index.insist_on_searchable(RECIPES["knn"])
+        index.insist_on_searchable(RECIPES["density"])
+
+
+def test_an_empty_index(tmp_path: Path) -> None:
+    Index.create(tmp_path / "i").close()
+    with spread(tmp_path / "i", 3) as index:
+        for recipe in ("expanded", "bow-negative", "density"):
+            assert not index.search(QUERY, recipe=recipe).hits
+        with pytest.raises(UsageError, match="unknown measure 'best'"):
+            index.search(QUERY, recipe=replace(RECIPES["burst"], scoring=ScoringOptions(measure="best")))
+
+
+def test_errors_come_back_as_they_are(made: Path, tmp_path: Path) -> None:
+    build_made(tmp_path / "i", [entry("a", 1)], [entry("b", 2)])
+    with open_snapshot(tmp_path / "i") as snapshot:
+        shelves = Wired(snapshot, 2, forgetful=False)
+        for file in (tmp_path / "i" / "segments").glob("*/sums.npy"):
+            file.unlink()
+        with pytest.raises(IndexDamagedError, match=r"sums\.npy"):
+            shelves.ask_of("rows", [(0, 0)])
+    with spread(made, 2) as index, pytest.raises(UsageError, match="no picture with the key 'nobody' is indexed"):
+        index.search(key="nobody")
+
+
+def test_here_an_index_is_searched_where_it_was_opened() -> None:
+    with LocalEngine().searchers() as searchers:
+        assert searchers is None
+
+
+# --- commits
+
+
+def test_a_commit_is_seen_and_searches_under_way_finish_on_theirs(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i", features=FEATURES) as index:
+        fill(index)
+    with Index.open(tmp_path / "i") as index, spread(tmp_path / "i", 2) as twin:
+        before, old = index.search(key="copy 1"), twin._shelves
+        with Index.open(tmp_path / "i") as writer:
+            writer.add(QUERY, key="new")
+        assert same(twin.search(key="copy 1"), before)
+        twin.refresh()
+        index.refresh()
+        after = twin.search(key="copy 1")
+        assert same(after, index.search(key="copy 1"))
+        assert "new" in {hit.key for hit in after.hits} - {hit.key for hit in before.hits}
+        twin._shelves = old
+        assert same(twin.search(key="copy 1"), before)
+
+
+def test_a_merge_while_searchers_open_is_seen(tmp_path: Path) -> None:
+    """The segments that they should open are gone: so there is a newer commit, and they open that."""
+    folder = tmp_path / "i.resight"
+    with Index.create(folder, features=FEATURES) as index:
+        fill(index)
+
+    class Late(Twins):
+        def shelves(self, snapshot: Snapshot) -> Shelves:
+            if len(snapshot.segments) > 1:
+                with Index.open(folder) as other:
+                    other.merge()
+            found = super().shelves(snapshot)
+            found.ask_of("rows", [(number, 0) for number in range(len(snapshot.segments))])
+            return found
+
+    with Index.open(folder) as index:
+        index.spread(Late(2))
+        assert index.info().segments == 1
+        assert index.search(key="copy 1").hits
+
+
+# --- dealing
+
+
+def sized(folder: Path, *features: int) -> list[list[int]]:
+    create(folder, vocabulary(), {}, disk=QuickDisk())
+    for number, count in enumerate(features):
+        with Writer(folder, options=StoreOptions(merge_factor=1000), disk=QuickDisk()) as writer:
+            writer.add(entry(str(number), number, features=count))
+            writer.commit()
+    with open_snapshot(folder) as snapshot:
+        return deal(snapshot.manifest, 3)
+
+
+def test_segments_are_dealt_evenly(tmp_path: Path) -> None:
+    assert sized(tmp_path / "a", 5, 9, 2, 4, 3, 1) == [[1], [0, 2], [3, 4, 5]]
+    assert sized(tmp_path / "b", 5, 5) == [[0], [1]]
+    assert sized(tmp_path / "c", 0, 0, 0, 0) == [[0, 3], [1], [2]]
+    assert sized(tmp_path / "d") == []
