@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -56,6 +57,7 @@ def test_three_commands_with_the_default_index(pictures: Path, tmp_path: Path, m
     assert "3.png" not in found
     assert (tmp_path / "data/resight/pictures.resight/manifest").exists()
     assert "pictures     4" in run("info")
+    assert re.search(r"^features     \d+ with affine shape, hessian-affine$", run("info"), re.MULTILINE)
 
 
 def test_index_reports_what_it_did(pictures: Path, tmp_path: Path) -> None:
