@@ -193,7 +193,7 @@ def test_expansion_with_measures_that_look_at_all_pictures(walls: Index, measure
 
 
 def lead(hits: Sequence[Hit]) -> float:
-    """How much more the part of the wall that the query does not show scores than the best picture of something else."""
+    """The score of the part of the wall that the query does not show, over the best of other pictures."""
     score = {hit.key: hit.score for hit in hits}
     return score["wall 2"] / max(value for key, value in score.items() if key.startswith("other"))
 
