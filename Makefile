@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 
 RESIGHT_DATA ?= ../shared/data
+READY = src/resight/vocabulary/ready
 
 .PHONY: demo test check docs benchmark vocabulary clean
 
@@ -24,9 +25,12 @@ docs: $(VENV)/.installed
 benchmark: $(VENV)/.installed
 	for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
 
-# The vocabulary that ships with resight, and its codebooks: trained on pictures that no evaluation uses.
+# The vocabularies that ship with resight, and their codebooks: trained on pictures that no evaluation uses.
 vocabulary: $(VENV)/.installed
-	$(BIN)/resight train $(RESIGHT_DATA)/distractors --out src/resight/vocabulary/ready/vocabulary.npz
+	$(BIN)/resight train $(RESIGHT_DATA)/distractors --out $(READY)/sift/vocabulary.npz \
+		--set features.detector=sift --set features.contrast=0.02
+	$(BIN)/resight train $(RESIGHT_DATA)/distractors --out $(READY)/hessian-affine/vocabulary.npz \
+		--set features.detector=hessian-affine
 	$(BIN)/python tools/make_codebooks.py $(RESIGHT_DATA)/distractors
 
 # Installed anew only when pyproject.toml has changed.

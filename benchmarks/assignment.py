@@ -18,8 +18,9 @@ import numpy as np
 
 from resight._faiss import load
 from resight.analyse import features_of
+from resight.evaluation.experiments.experiment import DOG
 from resight.images import find_pictures, read_bytes
-from resight.options import FeatureOptions, ImageOptions
+from resight.options import ImageOptions
 from resight.types import Float32, Int64
 from resight.vocabulary import Vocabulary
 from resight.vocabulary.nearest import CellSearch, flat_index
@@ -28,12 +29,12 @@ DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "share
 
 
 def main() -> None:
-    faiss, vocabulary = load(), Vocabulary.ready()
+    faiss, vocabulary = load(), Vocabulary.ready(DOG.detector)
     paths = list(find_pictures([DATA / "holidays"]))[::10]
     batches: list[Float32] = [
-        features_of(
-            read_bytes(p), name=str(p), features=FeatureOptions(), images_options=ImageOptions()
-        ).descriptors.astype(np.float32)
+        features_of(read_bytes(p), name=str(p), features=DOG, images_options=ImageOptions()).descriptors.astype(
+            np.float32
+        )
         for p in paths
     ]
     exact, cells = flat_index(vocabulary.centroids), CellSearch(vocabulary.centroids)

@@ -22,14 +22,14 @@ from resight.cli.evaluating import default_cache
 from resight.clusters import Clusters
 from resight.context import Reference, contextual
 from resight.evaluation.datasets import load
+from resight.evaluation.experiments.experiment import DOG
 from resight.evaluation.runner import Runner
 from resight.machine import processors
-from resight.options import ClusterOptions, ContextOptions, FeatureOptions, ScoringOptions
+from resight.options import ClusterOptions, ContextOptions, ScoringOptions
 from resight.postings import GEOMETRY, Forward, Lists, frozen
 from resight.scoring import Part, Query, best, idf_weights, score
 from resight.store import open_snapshot
 from resight.types import Float32, Int32, Int64, Words
-from resight.vocabulary import Vocabulary
 
 # pictures, clusters, and by what
 CASES = (
@@ -78,9 +78,9 @@ def collect(cache: Path, pictures: int) -> Collection:
 
 
 def _real(cache: Path, name: str, distractors: list[Path]) -> tuple[Forward, list[str], int]:
-    runner = Runner(cache=cache, vocabulary=Vocabulary.ready(), processes=processors())
+    runner = Runner(cache=cache, processes=processors())
     dataset = load(name, DATA / name, distractors=distractors)
-    with open_snapshot(runner.prepare(dataset, FeatureOptions()).index) as snapshot:
+    with open_snapshot(runner.prepare(dataset, DOG).index) as snapshot:
         (segment,) = snapshot.segments
         return real_features(segment), [row.key for row in segment.table.all()], segment.words
 

@@ -2,10 +2,11 @@
 
     python benchmarks/confidence.py [CACHE]
 
-Every query of the four shared datasets is asked in its dataset; the first 20 results of each are samples: how many
-matches agree, how far the score is above the background, and whether the result is right.
+With each detector, every query of the four shared datasets is asked in its dataset; the first 20 results of each are
+samples: how many matches agree, how far the score is above the background, and whether the result is right.
 Prints the weights for src/resight/rerank/confidence.py, and for each dataset how well weights that were fitted on the
-other three predict it: the mean confidence and the share of right results in ten equal ranges of confidence.
+other three predict it: the mean confidence and the share of right results in ten equal ranges of confidence. In the
+end, how well one set of weights does for each detector.
 """
 
 from __future__ import annotations
@@ -20,26 +21,27 @@ from resight.cli.evaluating import default_cache
 from resight.evaluation.cache import read
 from resight.evaluation.datasets import Dataset, load
 from resight.evaluation.runner import Runner
+from resight.features import DETECTORS
 from resight.machine import processors
+from resight.options import FeatureOptions
 from resight.recipes import DEFAULT, RECIPES
 from resight.search import OneShelf, evidence, question, rank
 from resight.store import open_snapshot
 from resight.timing import Stopwatch
 from resight.types import Float64
-from resight.vocabulary import Assigner, Vocabulary
+from resight.vocabulary import Assigner
 
 DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 SETS = {"ukbench": "ukbench", "holidays": "holidays", "oxford": "oxford_dev", "smvs": "smvs_dvd"}
 FIRST = 20
 
 
-def samples(dataset: Dataset, cache: Path) -> Float64:
+def samples(dataset: Dataset, detector: str, cache: Path) -> Float64:
     """(n, 3): log(1 + inliers), log(1 + lift), right or not."""
-    recipe, vocabulary = RECIPES[DEFAULT], Vocabulary.ready()
-    runner = Runner(cache=cache, vocabulary=vocabulary, processes=processors())
-    prepared = runner.prepare(dataset, recipe.features)
-    assigner, rows = Assigner(vocabulary), []
+    recipe, rows = RECIPES[DEFAULT], []
+    prepared = Runner(cache=cache, processes=processors()).prepare(dataset, FeatureOptions(detector=detector))
     with open_snapshot(prepared.index) as snapshot:
+        assigner = Assigner(snapshot.vocabulary)
         for query, file in zip(dataset.queries, prepared.queries, strict=True):
             if file is None:
                 continue
@@ -80,13 +82,24 @@ def judge(name: str, beta: Float64, values: Float64) -> None:
     print(f"{name}: {len(p)} results, mean error {error:.3f}; confidence:right  {cells}")
 
 
-def main(cache: Path) -> None:
-    found = {name: samples(load(name, DATA / folder), cache) for name, folder in SETS.items()}
-    for name, values in found.items():
-        judge(name, fit([v for other, v in found.items() if other != name]), values)
-    beta = fit(list(found.values()))
+def fitted(name: str, sets: list[Float64]) -> Float64:
+    """The weights for all of these, printed, and how well they do."""
+    beta = fit(sets)
     print("CONSTANT, OF_INLIERS, OF_LIFT = " + ", ".join(f"{b:.2f}" for b in beta))
-    judge("all", beta, np.concatenate(list(found.values())))
+    judge(name, beta, np.concatenate(sets))
+    return beta
+
+
+def main(cache: Path) -> None:
+    datasets = [load(name, DATA / folder) for name, folder in SETS.items()]
+    found = {detector: {d.name: samples(d, detector, cache) for d in datasets} for detector in DETECTORS}
+    for detector, sets in found.items():
+        for name, values in sets.items():
+            judge(f"{detector}, {name}", fit([v for other, v in sets.items() if other != name]), values)
+        fitted(f"{detector}, all", list(sets.values()))
+    common = fitted("all detectors", [values for sets in found.values() for values in sets.values()])
+    for detector, sets in found.items():
+        judge(f"{detector}, with those weights", common, np.concatenate(list(sets.values())))
 
 
 if __name__ == "__main__":

@@ -25,15 +25,15 @@ from query import DATA, real_features
 from resight.cli.evaluating import default_cache
 from resight.context import Reference
 from resight.evaluation.datasets import load
+from resight.evaluation.experiments.experiment import DOG
 from resight.evaluation.runner import Runner
 from resight.machine import processors
-from resight.options import ContextOptions, FeatureOptions, ScoringOptions
+from resight.options import ContextOptions, ScoringOptions
 from resight.postings import GEOMETRY, Lists, build, forward, frozen
 from resight.scoring import Part, Query, idf_weights
 from resight.store import open_snapshot
 from resight.store.context import learn
 from resight.types import Int32, Words
-from resight.vocabulary import Vocabulary
 
 FEATURES, ELSEWHERE = 400, 0.1
 SIZES = ((1_000, 0), (3_000, 0), (10_000, 0), (10_000, 200), (30_000, 200), (100_000, 200))  # pictures, kept
@@ -43,8 +43,8 @@ L1 = ScoringOptions(measure="l1")
 def made_lists(cache: Path, pictures: int) -> Lists:
     """The lists of made pictures."""
     dataset = load("holidays", DATA / "holidays", distractors=[DATA / "ukbench"])
-    runner = Runner(cache=cache, vocabulary=Vocabulary.ready(), processes=processors())
-    with open_snapshot(runner.prepare(dataset, FeatureOptions()).index) as snapshot:
+    runner = Runner(cache=cache, processes=processors())
+    with open_snapshot(runner.prepare(dataset, DOG).index) as snapshot:
         real = real_features(snapshot.segments[0])
     rng, words = np.random.default_rng(1), len(snapshot.segments[0].df)
     long_enough = np.flatnonzero(np.diff(real.starts) >= FEATURES)
@@ -62,8 +62,8 @@ def made_lists(cache: Path, pictures: int) -> Lists:
 
 def cut_lists(cache: Path) -> None:
     """How far are the terms of UKbench from exact where 200 neighbours of each picture are kept?"""
-    runner = Runner(cache=cache, vocabulary=Vocabulary.ready(), processes=processors())
-    with open_snapshot(runner.prepare(load("ukbench", DATA / "ukbench"), FeatureOptions()).index) as snapshot:
+    runner = Runner(cache=cache, processes=processors())
+    with open_snapshot(runner.prepare(load("ukbench", DATA / "ukbench"), DOG).index) as snapshot:
         for scoring in (L1, ScoringOptions()):
             whole, cut = (
                 learn(snapshot, scoring, ContextOptions(method="cdm", kept=kept), lambda count: None)[0].terms

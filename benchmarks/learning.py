@@ -27,9 +27,10 @@ import numpy as np
 from resight.analyse import make_entry
 from resight.cli.evaluating import default_cache
 from resight.evaluation.cache import FeatureCache, Wanted, read
+from resight.evaluation.experiments.experiment import DOG
 from resight.images import find_pictures
 from resight.machine import processors
-from resight.options import FeatureOptions, IndexingOptions, LearnOptions, ScoringOptions, to_dict
+from resight.options import IndexingOptions, LearnOptions, ScoringOptions, to_dict
 from resight.postings import frozen
 from resight.scoring import Part, Query, Similarity, kernels, score, together
 from resight.scoring.learnt import scan_steps
@@ -71,10 +72,10 @@ def index(cache: Path, folder: Path) -> tuple[Path, dict[str, list[str]]]:
     members = [key for keys in groups.values() for key in keys]
     others = [str(path.relative_to(DATA)) for path in find_pictures([DATA / "distractors"])]
     keys = [*members, *others[: IMAGES - len(members)]]
-    features = FeatureCache(cache / "features", FeatureOptions())
+    features = FeatureCache(cache / "features", DOG)
     found = list(features.extract([Wanted(DATA / key) for key in keys], processes=processors()))
-    vocabulary, place, options = Vocabulary.ready(), folder / "pictures.resight", IndexingOptions()
-    create(place, vocabulary, {"features": to_dict(FeatureOptions()), "indexing": to_dict(options)})
+    vocabulary, place, options = Vocabulary.ready(DOG.detector), folder / "pictures.resight", IndexingOptions()
+    create(place, vocabulary, {"features": to_dict(DOG), "indexing": to_dict(options)})
     assigner = Assigner(vocabulary)
     with Writer(place) as writer:
         for key, each in zip(keys, found, strict=True):

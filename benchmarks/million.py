@@ -47,7 +47,7 @@ from resight.images import find_pictures, read_bytes
 from resight.options import FeatureOptions, ImageOptions, IndexingOptions, to_dict
 from resight.postings import as_bytes
 from resight.recipes import DEFAULT, RECIPES, Recipe
-from resight.search import question, search
+from resight.search import OneShelf, question, search
 from resight.store import Entry, Snapshot, Writer, create, open_snapshot, segments_size
 from resight.timing import Stopwatch
 from resight.types import Bytes, Features, Int32, Int64, UInt64, Words
@@ -274,7 +274,7 @@ def ask(snapshot: Snapshot, assigner: Assigner, path: Path, recipe: Recipe, feat
         found = strongest_of(path, features)
     with watch.stage("words"):
         asked = question(assigner, found, recipe.assign)
-    result = search(snapshot, [asked], top=FOUND, recipe=recipe, watch=watch)
+    result = search(OneShelf(snapshot), [asked], top=FOUND, recipe=recipe, watch=watch)
     return Answer([hit.key for hit in result.hits], result.timings, time.process_time() - before)
 
 

@@ -38,9 +38,10 @@ from resight._faiss import load as load_faiss
 from resight.cli.evaluating import default_cache
 from resight.evaluation.cache import read
 from resight.evaluation.datasets import load
+from resight.evaluation.experiments.experiment import DOG
 from resight.evaluation.runner import Runner
 from resight.machine import processors
-from resight.options import AssignOptions, FeatureOptions, IndexingOptions, fingerprint
+from resight.options import AssignOptions, IndexingOptions, fingerprint
 from resight.postings import GEOMETRY, Lists
 from resight.recipes import ALL_NEAREST, RECIPES
 from resight.scoring import Part, Query, neighbours, score
@@ -248,13 +249,13 @@ def mapped() -> Counter[str]:
 def made_index(cache: Path) -> tuple[Path, Bytes | Float32]:
     """An index of made pictures, in one segment, and descriptors of a picture that is not among them."""
     dataset = load("holidays", DATA / "holidays", distractors=[DATA / "ukbench"])
-    runner = Runner(cache=cache, vocabulary=Vocabulary.ready(), processes=processors())
-    real = runner.prepare(dataset, FeatureOptions(), IndexingOptions(keep="codes"))
+    runner = Runner(cache=cache, processes=processors())
+    real = runner.prepare(dataset, DOG, IndexingOptions(keep="codes"))
     asking = zip(dataset.queries, (read(file) for file in real.queries if file), strict=True)
     query, features = next((query, features) for query, features in asking if len(features) >= ASKED)
     folder = cache / "indexes" / f"drawn-{fingerprint(MADE | {'from': real.index.name})}.resight"
     if not (folder / "manifest").exists():
-        create(folder, Vocabulary.ready(codes=True), {"indexing": {"keep": "codes"}})
+        create(folder, Vocabulary.ready(DOG.detector, codes=True), {"indexing": {"keep": "codes"}})
     with Writer(folder) as writer, open_snapshot(real.index) as snapshot:
         if not writer.manifest.pictures:
             for entry in made_entries(snapshot, query.key):

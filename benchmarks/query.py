@@ -34,11 +34,12 @@ from resight._faiss import load as load_faiss
 from resight.cli.evaluating import default_cache
 from resight.evaluation.cache import FeatureCache, Wanted, read
 from resight.evaluation.datasets import Dataset, load
+from resight.evaluation.experiments.experiment import DOG
 from resight.evaluation.measures import score as judge
 from resight.evaluation.runner import Runner
 from resight.images import find_pictures
 from resight.machine import processors
-from resight.options import FeatureOptions, VocabularyOptions, fingerprint
+from resight.options import VocabularyOptions, fingerprint
 from resight.postings import GEOMETRY, Forward, forward
 from resight.recipes import DEFAULT, RECIPES, Recipe
 from resight.search import Asking, OneShelf, question, search
@@ -94,8 +95,8 @@ class Answers:
 
 def against_peer(cache: Path, words: int) -> None:
     dataset = load("holidays", DATA / "holidays")
-    runner = Runner(cache=cache, vocabulary=Vocabulary.ready(), processes=processors())
-    prepared = runner.prepare(dataset, FeatureOptions())
+    runner = Runner(cache=cache, processes=processors())
+    prepared = runner.prepare(dataset, DOG)
     pictures = features_of(cache, [path for _, path in dataset.images])
     found = dict(zip((key for key, _ in dataset.images), pictures, strict=True))
     queries = [found[query.key] for query in dataset.queries]
@@ -169,7 +170,7 @@ def peer_answers(
 
 def peer_tree(pycolmap: Any, cache: Path, words: int) -> Path:
     """The file with the peer's vocabulary, trained if need be."""
-    ours, features = VocabularyOptions(), FeatureOptions()
+    ours, features = VocabularyOptions(), DOG
     file = cache / "peers" / f"colmap-{fingerprint(features, ours, {'words': words, 'sample': PEER_SAMPLE})}.bin"
     if not file.exists():
         start = time.perf_counter()
@@ -202,7 +203,7 @@ def fill(pycolmap: Any, database: Any, found: dict[str, Features]) -> None:
 
 def features_of(cache: Path, paths: Sequence[Path]) -> list[Features]:
     """The features of these pictures, from the cache."""
-    store = FeatureCache(cache / "features", FeatureOptions())
+    store = FeatureCache(cache / "features", DOG)
     extracted = store.extract([Wanted(path) for path in paths], processes=processors())
     return [read(e.file) for e in extracted if e.file]
 
@@ -222,7 +223,7 @@ class Measured:
 
 
 def stages(cache: Path) -> None:
-    recipe, vocabulary = RECIPES[DEFAULT], Vocabulary.ready()
+    recipe, vocabulary = RECIPES[DEFAULT], Vocabulary.ready(DOG.detector)
     holidays = features_of(cache, list(find_pictures([DATA / "holidays"])))
     large = [features for features in holidays if len(features) >= MADE["features"]]
     queries = [strongest(features, MADE["features"]) for features in large[:: len(large) // QUERIES][:QUERIES]]
@@ -315,7 +316,7 @@ def made_index(cache: Path, vocabulary: Vocabulary) -> Path:
     """An index of made pictures, in one segment."""
     dataset = load("holidays", DATA / "holidays", distractors=[DATA / "ukbench", DATA / "distractors"])
     runner = Runner(cache=cache, vocabulary=vocabulary, processes=processors())
-    real = runner.prepare(dataset, FeatureOptions()).index
+    real = runner.prepare(dataset, DOG).index
     folder = cache / "indexes" / f"made-{fingerprint(MADE | {'from': real.name})}.resight"
     if not (folder / "manifest").exists():
         create(folder, vocabulary, {})

@@ -24,9 +24,10 @@ from threadpoolctl import threadpool_limits
 from resight._faiss import load
 from resight.cli.evaluating import default_cache
 from resight.evaluation.cache import FeatureCache, Wanted, read
+from resight.evaluation.experiments.experiment import DOG
 from resight.images import find_pictures
 from resight.machine import processors
-from resight.options import FeatureOptions, VocabularyOptions
+from resight.options import VocabularyOptions
 from resight.types import Bytes, Float32, Int64
 from resight.vocabulary import Assigner, Vocabulary, sample, train
 from resight.vocabulary.approximate import approximate_k_means, nearest_words
@@ -46,7 +47,7 @@ def main() -> None:
     parser.add_argument("--descriptors", type=int, default=2_000_000)
     asked = parser.parse_args()
     wanted = [Wanted(path) for path in find_pictures([DATA / name for name in SETS])]
-    extracted = FeatureCache(asked.cache / "features", FeatureOptions()).extract(wanted, processes=processors())
+    extracted = FeatureCache(asked.cache / "features", DOG).extract(wanted, processes=processors())
     files = [e.file for e in extracted if e.file]
     learning = [file for i, file in enumerate(files) if i % KEPT_APART]
     descriptors: Any = sample((read(file).descriptors for file in learning), size=asked.descriptors, seed=1)

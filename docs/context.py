@@ -23,15 +23,14 @@ from resight.context import METHODS, Neighbours, nearest
 from resight.context.neighbours import smallest
 from resight.context.terms import rounds
 from resight.evaluation.datasets import load
+from resight.evaluation.experiments.experiment import SYSTEMS
 from resight.evaluation.measures import score
 from resight.evaluation.neighbourhoods import NEIGHBOURS, diagnose, first_of, returned
 from resight.evaluation.report.plots import draw_returned
 from resight.evaluation.runner import Runner
 from resight.machine import processors
 from resight.options import ContextOptions
-from resight.recipes import RECIPES
 from resight.store import open_snapshot
-from resight.vocabulary import Vocabulary
 
 DOCS = Path(__file__).parent
 DATA = Path(os.environ.get("RESIGHT_DATA") or DOCS.parents[1] / "shared" / "data")
@@ -89,7 +88,7 @@ def often(runner: Runner) -> Figure:
     """How often each picture of UKbench is among the ten nearest of another (CDM-10 §V-B.3), as `evaluate` draws it."""
     pairs = {"L1": ("bow-l1", "context-l1"), "Hamming": ("burst", "context")}
     names = [name for pair in pairs.values() for name in pair]
-    found = runner.evaluate(load("ukbench", DATA / "ukbench"), {name: RECIPES[name] for name in names})
+    found = runner.evaluate(load("ukbench", DATA / "ukbench"), {name: SYSTEMS[name] for name in names})
     keys, rows = [query.key for query in found.dataset.queries], {row.recipe: row for row in found.rows}
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     for panel, (title, pair) in zip(figure.subplots(1, 2, sharey=True), pairs.items(), strict=True):
@@ -109,7 +108,7 @@ def by_round(runner: Runner) -> Figure:
 
     0.1 is the α of that figure, 0.5 the one that is used.
     """
-    dataset, recipe = load("ukbench", DATA / "ukbench"), RECIPES["context-l1"]
+    dataset, recipe = load("ukbench", DATA / "ukbench"), SYSTEMS["context-l1"]
     with open_snapshot(runner.prepare(dataset, recipe.features).index) as snapshot:
         (part,) = snapshot.parts
         keys = [row.key for row in snapshot.rows()]
@@ -141,7 +140,7 @@ def by_round(runner: Runner) -> Figure:
 
 
 def main(cache: Path) -> None:
-    runner = Runner(cache=cache, vocabulary=Vocabulary.ready(), processes=processors())
+    runner = Runner(cache=cache, processes=processors())
     neighbourhood(DOCS / "context-neighbourhood.jpg")
     toy().savefig(DOCS / "context-toy.svg", metadata={"Date": None})
     by_round(runner).savefig(DOCS / "context-rounds.svg", metadata={"Date": None})

@@ -18,16 +18,16 @@ from matplotlib.figure import Figure
 from resight.cli.evaluating import default_cache
 from resight.cli.experimenting import default_data
 from resight.evaluation.datasets import load
+from resight.evaluation.experiments.experiment import DOG
 from resight.evaluation.runner import Runner
 from resight.evaluation.splits import Contents, Half, cut
 from resight.learning.descent import OBJECTIVES, descend
 from resight.learning.pairs import Pairs
 from resight.learning.patterns import coarser, finest
 from resight.machine import processors
-from resight.options import FeatureOptions, LearnOptions, ScoringOptions
+from resight.options import LearnOptions, ScoringOptions
 from resight.scoring import Similarity
 from resight.scoring.similarity import groups_by_frequency
-from resight.vocabulary import Vocabulary
 
 DOCS = Path(__file__).parent
 GROUPS, MOST, BINS, ROUNDS = 5, 3, 8, 200
@@ -90,8 +90,8 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=default_cache())
     asked = parser.parse_args()
     dataset = load("ukbench", asked.data / "ukbench")
-    runner = Runner(cache=asked.cache, vocabulary=Vocabulary.ready(), processes=processors())
-    training, test = cut(dataset, Contents.read(runner.prepare(dataset, FeatureOptions())), seed=0)
+    runner = Runner(cache=asked.cache, processes=processors())
+    training, test = cut(dataset, Contents.read(runner.prepare(dataset, DOG)), seed=0)
     cosine = test.judge(ScoringOptions(measure="cosine"))["ns"]
     pairs = training.examples(OPTIONS).pairs(GROUPS, MOST)
     found = {name: rounds(pairs, test, name) for name in NAMES}

@@ -15,6 +15,7 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 from resight import Index
 from resight.demo.collection import build
 from resight.demo.sheet import FAINT, INK, LINE, MARK, MOUNT, PAPER, RIGHT, WRONG
+from resight.evaluation.experiments.experiment import DOG
 
 RECIPES = {"bow-l1": "Without CDM", "context-l1": "With CDM"}
 OTHERS = 4  # pictures of a thing, besides the query; of unrelated ones there are five
@@ -51,7 +52,7 @@ def neighbourhood(out: Path) -> None:
 
 def everybody_asks(folder: Path) -> dict[str, Rankings]:
     """For each recipe what each picture returns, itself left out."""
-    with Index.create(folder / "demo.resight") as index:
+    with Index.create(folder / "demo.resight", features=DOG) as index:
         pictures = build(folder).pictures
         list(index.add_files(pictures, relative_to=folder / "pictures"))
         index.learn_context("context-l1")

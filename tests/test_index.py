@@ -22,9 +22,10 @@ from resight.errors import (
     UsageError,
     VocabularyError,
 )
+from resight.features import DETECTORS
 from resight.options import FeatureOptions, IndexingOptions, StoreOptions, VocabularyOptions
 from resight.store import check
-from resight.vocabulary import train
+from resight.vocabulary import Vocabulary, train
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -145,6 +146,17 @@ def test_another_vocabulary_or_other_features_are_refused(tmp_path: Path) -> Non
         Index.open(tmp_path / "i.resight", vocabulary=other)
     with pytest.raises(UsageError, match="max_side=64"):
         Index.open(tmp_path / "i.resight", features=FeatureOptions(max_side=64))
+
+
+def test_a_new_index_takes_the_words_of_its_detector(tmp_path: Path) -> None:
+    for detector in DETECTORS:
+        ready = Vocabulary.ready(detector)
+        with Index.create(tmp_path / detector, features=FeatureOptions(detector=detector)) as index:
+            assert index.vocabulary.fingerprint == ready.fingerprint
+        other = FeatureOptions(detector=next(name for name in DETECTORS if name != detector))
+        with pytest.raises(VocabularyError, match=rf"from {detector} features.*set features.detector to {detector}"):
+            Index.create(tmp_path / "mixed", features=other, vocabulary=ready)
+    assert not (tmp_path / "mixed").exists()
 
 
 def test_mistakes_are_named(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
-"""Make codebooks for the words of the ready vocabulary, from the descriptors that it was made from.
+"""Make codebooks for the words of each ready vocabulary, from the descriptors that it was made from.
 
-    python tools/make_codebooks.py PICTURES
+    python tools/make_codebooks.py PICTURES [DETECTOR...]
 
-Writes src/resight/vocabulary/ready/codebooks.npz (`make vocabulary`). The words stay as they are.
+Writes src/resight/vocabulary/ready/DETECTOR/codebooks.npz (`make vocabulary`), by default for every detector. The words
+stay as they are.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from resight import images
 from resight.analyse import features_of
+from resight.features import DETECTORS
 from resight.options import FeatureOptions, ImageOptions, VocabularyOptions, from_dict
 from resight.types import Bytes, Float32
 from resight.vocabulary import Vocabulary
@@ -22,12 +24,12 @@ from resight.vocabulary.codes import MOST_LEARNT_FROM, learn_codebooks
 from resight.vocabulary.nearest import flat_index
 from resight.vocabulary.train import sample
 
-TARGET = Path(__file__).parents[1] / "src" / "resight" / "vocabulary" / "ready" / "codebooks.npz"
+READY = Path(__file__).parents[1] / "src" / "resight" / "vocabulary" / "ready"
 CODES = 8  # bytes (DRE-12)
 
 
-def make(pictures: list[Path], target: Path) -> None:
-    vocabulary = Vocabulary.ready()
+def make(detector: str, pictures: list[Path], target: Path) -> None:
+    vocabulary = Vocabulary.ready(detector)
     features = from_dict(FeatureOptions, vocabulary.description["features"])
     options = from_dict(VocabularyOptions, {**vocabulary.description["options"], "codes": CODES})
     drawn = sample(_descriptors(pictures, features), size=options.sample, seed=options.seed)[:MOST_LEARNT_FROM]
@@ -45,4 +47,5 @@ def _descriptors(pictures: list[Path], features: FeatureOptions) -> Iterator[Byt
 
 
 if __name__ == "__main__":
-    make([Path(folder) for folder in sys.argv[1:]], TARGET)
+    for name in sys.argv[2:] or DETECTORS:
+        make(name, [Path(sys.argv[1])], READY / name / "codebooks.npz")

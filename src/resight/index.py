@@ -21,7 +21,7 @@ from .context import METHODS, Reference, context_name, name_of
 from .duplicates import SURE, Group, duplicates
 from .engine import Engine, LocalEngine
 from .errors import IndexDamagedError, StoreError, UsageError, VocabularyError
-from .features import extract, insist_on_given, insist_on_known
+from .features import DETECTORS, extract, insist_on_given, insist_on_known
 from .learning import Tried
 from .options import (
     ClusterOptions,
@@ -67,6 +67,7 @@ class IndexInfo:
     path: str
     pictures: int
     features: int
+    shapes: bool  # whether features have affine shape
     kept: int  # bytes kept of each feature's descriptor
     size: int  # bytes on disk
     commit: int
@@ -134,16 +135,19 @@ class Index:
         vocabulary: Vocabulary | None = None,
         indexing: IndexingOptions | None = None,
     ) -> Index:
-        """A new, empty index; by default with the vocabulary that ships with resight."""
+        """A new, empty index; by default with the vocabulary that ships with resight for these features."""
         features = features or FeatureOptions()
         insist_on_known(features)
         indexing = indexing or IndexingOptions()
         settings = {"features": to_dict(features), "indexing": to_dict(indexing)}
-        words = vocabulary or Vocabulary.ready(codes=indexing.keep == "codes")
-        if is_url(path):
-            Remote(str(path)).create(words, settings)
+        if vocabulary:
+            _insist_on_words_of(features, vocabulary)
         else:
-            create(Path(path), words, settings)
+            vocabulary = Vocabulary.ready(features.detector, codes=indexing.keep == "codes")
+        if is_url(path):
+            Remote(str(path)).create(vocabulary, settings)
+        else:
+            create(Path(path), vocabulary, settings)
         return cls(path)
 
     @classmethod
@@ -234,6 +238,7 @@ class Index:
             path=self.place,
             pictures=manifest.pictures,
             features=manifest.features,
+            shapes=any(segment.shapes for segment in manifest.segments),
             kept=manifest.codes,
             size=index_size(manifest),
             commit=manifest.commit,
@@ -602,6 +607,16 @@ class Index:
         writer.add(entry)
         if writer.pending >= self.store.commit_every:
             self.commit()
+
+
+def _insist_on_words_of(features: FeatureOptions, vocabulary: Vocabulary) -> None:
+    """Raise VocabularyError where words were learnt from what another detector of ours finds: much would be missed."""
+    learnt_from = (vocabulary.description.get("features") or {}).get("detector")
+    if {learnt_from, features.detector} <= DETECTORS.keys() and learnt_from != features.detector:
+        raise VocabularyError(
+            f"the vocabulary was learnt from {learnt_from} features, the index would have {features.detector} ones; "
+            f"set features.detector to {learnt_from}, or train a vocabulary for {features.detector}"
+        )
 
 
 def _contextual(recipe: str | Recipe) -> Recipe:

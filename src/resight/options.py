@@ -70,7 +70,7 @@ class FeatureOptions(Options):
 
     # Name in the registry of resight.features; given, given-points: features come from another program, with scale and
     # angle or as positions alone, and the options below do not matter.
-    detector: str = option("sift")
+    detector: str = option("hessian-affine")
     # Pictures are reduced so that the longest side is at most this many pixels; they are never enlarged.
     max_side: int = option(1024, least=16, most=65535)
     # The strongest features by detector response are kept, at most this many.

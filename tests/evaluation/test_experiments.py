@@ -32,6 +32,7 @@ from resight.evaluation.experiments import (
 from resight.evaluation.experiments.outcome import CAUTION
 from resight.evaluation.experiments.run import FOLDERS
 from resight.evaluation.measures import Truth, score
+from resight.features import DETECTORS
 from resight.recipes import RECIPES
 from resight.store import open_snapshot
 from resight.vocabulary import Vocabulary
@@ -151,8 +152,16 @@ def test_rows_of_burst_09_differ_as_their_labels_say() -> None:
         assert not row.recipe.expand.results
 
 
+def test_papers_are_repeated_with_dog_keypoints_and_words_of_these() -> None:
+    """Whatever the default detector is: what was published of these experiments stays comparable."""
+    for name, experiment in EXPERIMENTS.items():
+        kinds = {(row.recipe.features.detector, row.vocabulary.features.detector) for row in experiment.rows}
+        both = {("hessian-affine", "hessian-affine")} if name == "detectors" else set()
+        assert kinds == {("sift", "sift")} | both, name
+
+
 def test_ready_is_what_is_in_the_wheel() -> None:
-    assert Vocabulary.ready().words == READY.words
+    assert {Vocabulary.ready(detector).words for detector in DETECTORS} == {READY.words}
 
 
 def test_samples_are_bounded() -> None:

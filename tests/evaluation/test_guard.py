@@ -9,7 +9,6 @@ import pytest
 from resight.evaluation.datasets import load
 from resight.evaluation.runner import Runner
 from resight.recipes import RECIPES
-from resight.vocabulary import Vocabulary
 
 from ..conftest import DATA
 
@@ -25,7 +24,7 @@ POINT = {"ns": 0.04, "map": 0.01}  # one point: a hundredth of the scale
 def test_no_accuracy_is_lost(name: str, tmp_path: Path) -> None:
     folder, limit, measure, expected = GUARDED[name]
     dataset = load(name, DATA / folder, limit=limit)
-    runner = Runner(cache=tmp_path, vocabulary=Vocabulary.ready())
+    runner = Runner(cache=tmp_path)
     found = runner.evaluate(dataset, {recipe: RECIPES[recipe] for recipe in expected})
     measured = {row.recipe: round(row.means[measure], 3) for row in found.rows}
     lost = {r: (measured[r], e) for r, e in expected.items() if measured[r] < e - POINT[measure]}

@@ -126,9 +126,7 @@ def test_codes_of_the_ready_vocabulary_need_not_be_asked_for(
     dataset: Dataset, words: Vocabulary, tmp_path: Path
 ) -> None:
     indexing, ready = IndexingOptions(keep="codes"), Vocabulary.ready(codes=True)
-    prepared = Runner(cache=tmp_path / "cache", vocabulary=Vocabulary.ready()).prepare(
-        dataset, FeatureOptions(), indexing
-    )
+    prepared = Runner(cache=tmp_path / "cache").prepare(dataset, FeatureOptions(), indexing)
     assert read_manifest(prepared.index).vocabulary_fingerprint == ready.fingerprint
     other = Runner(cache=tmp_path / "cache", vocabulary=replace(words, codebooks=None))
     with pytest.raises(VocabularyError, match="cannot make codes; train one with"):

@@ -18,7 +18,7 @@ from resight.options import FeatureOptions
 from resight.types import Features, Picture, Region
 
 Array = npt.NDArray[Any]
-MANY = FeatureOptions(max_features=100_000)
+MANY = FeatureOptions(detector="sift", max_features=100_000)
 
 
 @cache
@@ -78,7 +78,7 @@ def test_the_same_every_time_and_with_any_number_of_threads(threads: None) -> No
 def test_the_cap_keeps_the_strongest(cap: int) -> None:
     """The capped features are the head of the uncapped ones, down to ties (one place with several angles)."""
     every = extract(picture(texture()), options=MANY)
-    some = extract(picture(texture()), options=FeatureOptions(max_features=cap))
+    some = extract(picture(texture()), options=FeatureOptions(detector="sift", max_features=cap))
     assert len(some) == cap
     assert np.array_equal(some.xy, every.xy[:cap])
     assert np.array_equal(some.descriptors, every.descriptors[:cap])
@@ -86,7 +86,7 @@ def test_the_cap_keeps_the_strongest(cap: int) -> None:
 
 def test_strongest_first() -> None:
     """The positions, looked up among OpenCV's keypoints, have the highest responses, in order."""
-    found = extract(picture(texture()), options=FeatureOptions(max_features=300))
+    found = extract(picture(texture()), options=FeatureOptions(detector="sift", max_features=300))
     keypoints = cv2.SIFT.create(contrastThreshold=MANY.contrast, enable_precise_upscale=True).detect(texture(), None)
     values = np.array([(*k.pt, k.size / 2, k.response) for k in keypoints])
     gaps = np.abs(np.column_stack([found.xy, found.scale])[:, None] - values[None, :, :3]).max(axis=2)
@@ -96,7 +96,8 @@ def test_strongest_first() -> None:
 
 def test_a_lower_contrast_finds_more() -> None:
     found = [
-        len(extract(picture(texture()), options=FeatureOptions(contrast=c, max_features=100_000))) for c in (0.01, 0.1)
+        len(extract(picture(texture()), options=FeatureOptions(detector="sift", contrast=c, max_features=100_000)))
+        for c in (0.01, 0.1)
     ]
     assert found[0] > found[1]
 
@@ -105,11 +106,12 @@ def test_a_blob_is_found_where_it_is() -> None:
     """One Gaussian blob at (70, 40) of σ = 5: the difference of Gaussians answers there, at about that scale."""
     y, x = np.mgrid[:90, :120]
     blob = 30 + 200 * np.exp(-((x - 70) ** 2 + (y - 40) ** 2) / (2 * 5.0**2))
-    found = extract(picture(np.rint(blob).astype(np.uint8)), options=FeatureOptions(max_features=1))
+    found = extract(picture(np.rint(blob).astype(np.uint8)), options=FeatureOptions(detector="sift", max_features=1))
     assert found.xy[0] == pytest.approx([70, 40], abs=0.05)
     assert found.scale[0] == pytest.approx(5, rel=0.25)
     placed_twice_as_wide = extract(
-        picture(np.rint(blob).astype(np.uint8), width=240, height=180), options=FeatureOptions(max_features=1)
+        picture(np.rint(blob).astype(np.uint8), width=240, height=180),
+        options=FeatureOptions(detector="sift", max_features=1),
     )
     # Pixel centres: 70 in the reduced picture is (70.5 · 2) − 0.5 in the full one.
     assert placed_twice_as_wide.xy[0] == pytest.approx(found.xy[0] * 2 + 0.5, abs=1e-3)
@@ -118,8 +120,11 @@ def test_a_blob_is_found_where_it_is() -> None:
 
 def test_angle_follows_the_picture() -> None:
     """A quarter turn of the picture turns every angle by a quarter and moves every position with it."""
-    upright = extract(picture(texture()), options=FeatureOptions(max_features=300))
-    turned = extract(picture(np.ascontiguousarray(np.rot90(texture(), -1))), options=FeatureOptions(max_features=300))
+    upright = extract(picture(texture()), options=FeatureOptions(detector="sift", max_features=300))
+    turned = extract(
+        picture(np.ascontiguousarray(np.rot90(texture(), -1))),
+        options=FeatureOptions(detector="sift", max_features=300),
+    )
     expected = np.stack([299 - upright.xy[:, 1], upright.xy[:, 0]], axis=1)  # clockwise: x' = h − 1 − y, y' = x
     gap, nearest, turn = _nearest(expected, (upright.angle + np.pi / 2), turned)
     same = (gap < 0.5) & (np.abs(upright.scale / turned.scale[nearest] - 1) < 0.1)
@@ -141,7 +146,7 @@ def test_positions_of_a_reduced_picture_are_full_size(reduction: int) -> None:
     full_pixels = texture(600, 900, seed=4)
     small = cv2.resize(full_pixels, (900 // reduction, 600 // reduction), interpolation=cv2.INTER_AREA)
     full = extract(picture(full_pixels), options=MANY)
-    reduced = extract(picture(small, width=900, height=600), options=FeatureOptions(max_features=300))
+    reduced = extract(picture(small, width=900, height=600), options=FeatureOptions(detector="sift", max_features=300))
     assert (reduced.width, reduced.height) == (900, 600)
     distance = _descriptor_distances(reduced, full)
     two = np.sort(distance, axis=1)[:, :2]
@@ -168,7 +173,7 @@ def test_a_region_keeps_what_lies_inside() -> None:
     assert np.array_equal(inside.xy, every.xy[region.contains(every.xy)])
     assert (inside.xy >= [100, 50]).all()
     assert (inside.xy <= [220, 140]).all()
-    capped = extract(picture(texture()), options=FeatureOptions(max_features=10), region=region)
+    capped = extract(picture(texture()), options=FeatureOptions(detector="sift", max_features=10), region=region)
     assert np.array_equal(capped.xy, inside.xy[:10])
     assert (inside.width, inside.height) == (400, 300)
 
@@ -188,7 +193,7 @@ def test_a_region_beside_the_picture_holds_nothing() -> None:
 
 @pytest.mark.parametrize("shape", [(300, 400), (1, 1), (2, 2), (2, 500), (500, 1), (16, 16)])
 def test_blank_pictures_have_no_features(shape: tuple[int, int]) -> None:
-    found = extract(picture(np.full(shape, 128, np.uint8)), options=FeatureOptions())
+    found = extract(picture(np.full(shape, 128, np.uint8)), options=FeatureOptions(detector="sift"))
     assert len(found) == 0
     assert (found.xy.shape, found.descriptors.shape) == ((0, 2), (0, 128))
     assert (found.scale.shape, found.angle.shape) == ((0,), (0,))
@@ -198,7 +203,7 @@ def test_blank_pictures_have_no_features(shape: tuple[int, int]) -> None:
 @pytest.mark.parametrize("shape", [(1, 1), (2, 500), (500, 2), (5, 5), (12, 300)])
 def test_tiny_pictures_work(shape: tuple[int, int]) -> None:
     noise = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
-    found = extract(picture(noise), options=FeatureOptions())
+    found = extract(picture(noise), options=FeatureOptions(detector="sift"))
     assert (found.xy >= 0).all()
     assert (found.xy <= [shape[1] - 1, shape[0] - 1]).all()
     assert found.descriptors.shape == (len(found), 128)

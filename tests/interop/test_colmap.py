@@ -181,7 +181,7 @@ def test_colmaps_sift_is_ours(tmp_path: Path) -> None:
     assert said.split()[-1] == "L1_ROOT"
     with open_features(tmp_path / "d.db") as file:
         theirs = file.read("a.png")
-    ours = extract(from_array(pixels, max_side=1024), options=FeatureOptions())
+    ours = extract(from_array(pixels, max_side=1024), options=FeatureOptions(detector="sift"))
     away = np.linalg.norm(theirs.xy[:, None] - ours.xy, axis=2)
     larger = np.abs(np.log2(theirs.scale[:, None] / ours.scale))
     turn = np.abs(np.angle(np.exp(1j * (theirs.angle[:, None] - ours.angle))))
@@ -193,7 +193,7 @@ def test_colmaps_sift_is_ours(tmp_path: Path) -> None:
     assert np.abs(np.linalg.norm(a, axis=1) - 512).max() < 8  # the grid
     alike = np.corrcoef(a.T, b.T)[:128, 128:]
     assert np.array_equal(alike.argmax(axis=1), np.arange(128))  # the order of bins
-    assigner = Assigner(Vocabulary.ready())
+    assigner = Assigner(Vocabulary.ready("given"))
     same = assigner.assign(theirs.descriptors[their]).word == assigner.assign(ours.descriptors[our]).word
     assert same.mean() > 0.5
 

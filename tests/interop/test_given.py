@@ -86,12 +86,14 @@ def test_pictures_and_given_features_do_not_mix(tmp_path: Path) -> None:
     for words in (("index", picture, "--into", given, "--processes", 1), ("search", given, picture)):
         assert "--features FILE" in run_json(*words, code=2)["error"]
     assert "was made with" in run_json("index", "--features", database, "--into", own, code=2)["error"]
-    assert "was made for 'sift'" in run_json("search", own, "a.jpg", "--features", database, code=2)["error"]
+    assert "was made for 'hessian-affine'" in run_json("search", own, "a.jpg", "--features", database, code=2)["error"]
     with Index.open(own) as index, open_features(database) as file:
         for add in (lambda: index.add(file.read("a.jpg"), key="a"), lambda: index.update(file.read("a.jpg"), key="a")):
-            with pytest.raises(UsageError, match="cannot be compared with those that the detector 'sift' found"):
+            with pytest.raises(
+                UsageError, match="cannot be compared with those that the detector 'hessian-affine' found"
+            ):
                 add()
-        with pytest.raises(UsageError, match="was made for 'sift'"):
+        with pytest.raises(UsageError, match="was made for 'hessian-affine'"):
             next(add_all(index, file))
     with Index.open(given) as index:
         assert list(index.keys()) == ["a.jpg"]
@@ -174,4 +176,4 @@ def test_an_unknown_detector_is_still_unknown(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="unknown detector 'surf'; known: hessian-affine, sift, given, given-points"):
         Index.create(tmp_path / "i.resight", features=FeatureOptions(detector="surf"))
     with pytest.raises(VocabularyError, match="descriptors are 3 × float32"):
-        Vocabulary.ready().insist_on(3, np.dtype(np.float32))
+        Vocabulary.ready("given").insist_on(3, np.dtype(np.float32))

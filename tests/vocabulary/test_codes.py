@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from resight.errors import OptionError, VocabularyError
+from resight.features import DETECTORS
 from resight.options import AssignOptions, IndexingOptions, VocabularyOptions
 from resight.types import Words
 from resight.vocabulary import Assigner, Vocabulary, codes, train
@@ -211,11 +212,12 @@ def test_arrays_that_do_not_fit(changed: dict[str, Any]) -> None:
 # --- the ready one
 
 
-def test_ready_codebooks() -> None:
+@pytest.mark.parametrize("detector", DETECTORS)
+def test_ready_codebooks(detector: str) -> None:
     """The words are those of the ready vocabulary, whose fingerprint is as it was; codes say more than words do."""
-    plain, ready = Vocabulary.ready(), Vocabulary.ready(codes=True)
+    plain, ready = Vocabulary.ready(detector), Vocabulary.ready(detector, codes=True)
     assert plain.codebooks is None
-    assert replace(ready, codebooks=None).fingerprint == plain.fingerprint == READY
+    assert replace(ready, codebooks=None).fingerprint == plain.fingerprint == READY[detector]
     assert Vocabulary.from_bytes(ready.to_bytes(), name="x").fingerprint == ready.fingerprint
     assert ready.codebooks is not None
     assert ready.codebooks.shape == (8, 256, 16)
@@ -229,10 +231,10 @@ def test_ready_codebooks_are_made_of_pictures(tmp_path: Path) -> None:
         grey = np.random.default_rng(seed).integers(0, 256, (60, 60), dtype=np.uint8).repeat(4, 0).repeat(4, 1)
         Image.fromarray(grey).save(tmp_path / f"{seed}.png")
     tool = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "make_codebooks.py"))
-    tool["make"]([tmp_path], tmp_path / "codebooks.npz")
+    tool["make"]("sift", [tmp_path], tmp_path / "codebooks.npz")
     with np.load(io.BytesIO((tmp_path / "codebooks.npz").read_bytes()), allow_pickle=False) as arrays:
         assert list(arrays) == ["codebooks"]
-        made = replace(Vocabulary.ready(), codebooks=arrays["codebooks"])
+        made = replace(Vocabulary.ready("sift"), codebooks=arrays["codebooks"])
     assert Vocabulary.from_bytes(made.to_bytes(), name="x").codebooks is not None
 
 

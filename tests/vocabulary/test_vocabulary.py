@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from resight.errors import VocabularyError
+from resight.features import DETECTORS
+from resight.options import GIVEN, GIVEN_POINTS, FeatureOptions
 from resight.vocabulary import Vocabulary
 
-READY = "1da41697e58964eb2b6790f7ed2fba74"
+READY = {"sift": "1da41697e58964eb2b6790f7ed2fba74", "hessian-affine": "2da157e8492b7b0c715b198bc5d15462"}
 
 
 @pytest.fixture
@@ -83,12 +85,21 @@ def test_fingerprint_ignores_description_and_memory_layout(vocabulary: Vocabular
     assert replace(vocabulary, centroids=strided).fingerprint == vocabulary.fingerprint
 
 
-def test_the_ready_vocabulary_loads() -> None:
-    ready = Vocabulary.ready()
-    assert ready.fingerprint == READY  # indexes name it
+@pytest.mark.parametrize("detector", DETECTORS)
+def test_the_ready_vocabularies_load(detector: str) -> None:
+    ready = Vocabulary.ready(detector)
+    assert ready.fingerprint == READY[detector]  # indexes name it
+    assert ready.description["features"]["detector"] == detector
     assert ready.dimension == 128
     assert ready.centroids.dtype == np.uint8
-    assert ready.words > 100
+    assert ready.words == 16_384
+
+
+def test_which_vocabulary_is_ready_for_what() -> None:
+    assert Vocabulary.ready().fingerprint == READY[FeatureOptions().detector]
+    assert {Vocabulary.ready(name).fingerprint for name in (GIVEN, GIVEN_POINTS)} == {READY["sift"]}
+    with pytest.raises(VocabularyError, match="no vocabulary is ready for 'surf' features; make one with `resight tr"):
+        Vocabulary.ready("surf")
 
 
 def test_missing_file(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ def evaluate(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Use about this many pictures of each dataset.")] = None,
     vocabulary: Annotated[
-        Path | None, typer.Option(help="A vocabulary made by `resight train`; default: the ready one.")
+        Path | None,
+        typer.Option(help="A vocabulary made by `resight train`. Default: the ready one of each recipe's detector."),
     ] = None,
     cache: Annotated[
         Path | None,
@@ -57,7 +58,7 @@ def evaluate(
     datasets = [load(name, path, limit=limit, distractors=distractors or ()) for name, path in parse_sets(sets)]
     runner = Runner(
         cache=cache or default_cache(),
-        vocabulary=Vocabulary.load(vocabulary) if vocabulary else Vocabulary.ready(),
+        vocabulary=Vocabulary.load(vocabulary) if vocabulary else None,
         processes=processes or processors(),
         progress=progress,
     )

@@ -169,7 +169,7 @@ def _opened(
     if file:
         features = FeatureOptions(detector=file.detector)
         if find == Index.create:  # before there is an index that could not hold them
-            (own or Vocabulary.ready()).insist_on(file.dimension, file.kind)
+            (own or Vocabulary.ready(file.detector)).insist_on(file.dimension, file.kind)
     return find(place, features=features, vocabulary=own, indexing=indexing)
 
 
@@ -229,7 +229,9 @@ def info(place: AnIndex = None, as_json: AsJson = False) -> int:
     typer.echo(f"index        {printable(facts.path)}")
     typer.echo(f"pictures     {facts.pictures} ({facts.removed} more removed, not yet merged away)")
     kept = f", {facts.kept} bytes kept of each descriptor" if facts.kept else ""
-    typer.echo(f"features     {facts.features}{kept}")
+    shape = " with affine shape" if facts.shapes else ""
+    detector = facts.settings.get("features", {}).get("detector", "unknown")
+    typer.echo(f"features     {facts.features}{shape}, {detector}{kept}")
     typer.echo(f"size         {facts.size / 2**20:.1f} MiB{per_picture}")
     typer.echo(f"segments     {facts.segments}, commit {facts.commit}")
     several = f"{facts.vocabularies} × " if facts.vocabularies > 1 else ""

@@ -61,7 +61,7 @@ class Runner:
     """Where caches live, and how work is done."""
 
     cache: Path
-    vocabulary: Vocabulary
+    vocabulary: Vocabulary | None = None  # None: the ready one for the features
     processes: int = 1
     progress: Progress = silent
     images: ImageOptions = field(default_factory=ImageOptions)
@@ -80,19 +80,25 @@ class Runner:
             by_index.setdefault((recipe.features, recipe.indexing, clusters), {})[name] = recipe
         rows: dict[str, Row] = {}
         skipped: list[str] = []
+        sources: list[str] = []
         for options, some in by_index.items():
             prepared = self.prepare(dataset, *options)
             skipped += prepared.skipped
+            sources.append(self.trained_on(options[0]))
             self._learn_contexts(dataset, prepared.index, some)
             rows |= self._ask(dataset, some, prepared.index, prepared.queries)
         return Evaluation(
             dataset=dataset,
             rows=tuple(rows[name] for name in recipes),
-            trained_on=str(self.vocabulary.description.get("source", "unknown")),
+            trained_on=" and ".join(dict.fromkeys(sources)),
             skipped=tuple(dict.fromkeys(skipped)),
             seconds=time.perf_counter() - started,
             peak_memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
         )
+
+    def trained_on(self, features: FeatureOptions) -> str:
+        """What the words of these features were learnt from."""
+        return str(self._vocabulary_for(features, IndexingOptions()).description.get("source", "unknown"))
 
     def prepare(
         self,
@@ -129,7 +135,7 @@ class Runner:
         pictures: dict[str, Extracted],
     ) -> Path:
         """An index of these pictures, made or finished if need be."""
-        vocabulary = self._vocabulary_for(indexing)
+        vocabulary = self._vocabulary_for(features, indexing)
         content = {key: e.content.hex() for key, e in pictures.items() if e.file}
         assignment = ASSIGNMENT_IN_STORED_CELLS if vocabulary.cells else ASSIGNMENT
         made_by = {"vocabulary": vocabulary.fingerprint, "assignment": assignment, "pictures": content}
@@ -159,11 +165,8 @@ class Runner:
                 writer.cluster(clusters)
         return folder
 
-    def _vocabulary_for(self, indexing: IndexingOptions) -> Vocabulary:
-        """The runner's own; where codes are wanted and it is the ready one, that with its codebooks."""
-        if indexing.keep == "codes" and self.vocabulary.fingerprint == Vocabulary.ready().fingerprint:
-            return Vocabulary.ready(codes=True)
-        return self.vocabulary
+    def _vocabulary_for(self, features: FeatureOptions, indexing: IndexingOptions) -> Vocabulary:
+        return self.vocabulary or Vocabulary.ready(features.detector, codes=indexing.keep == "codes")
 
     def _learn_contexts(self, dataset: Dataset, index: Path, recipes: Mapping[str, Recipe]) -> None:
         """What the recipes need to know of neighbourhoods, unless it was learnt before."""

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import VocabularyError
+from ..options import GIVEN, GIVEN_POINTS, FeatureOptions
 from ..types import Bytes, Float32
 from .nearest import Cells
 from .tree import Tree
@@ -172,10 +173,20 @@ class Vocabulary:
         return cls.from_bytes(data, name=str(path))
 
     @classmethod
-    def ready(cls, *, codes: bool = False) -> Vocabulary:
-        """The vocabulary shipped with the package; with codebooks, if codes are wanted."""
-        folder = resources.files("resight.vocabulary").joinpath("ready")
-        vocabulary = cls.from_bytes(folder.joinpath("vocabulary.npz").read_bytes(), name="the ready vocabulary")
+    def ready(cls, detector: str | None = None, *, codes: bool = False) -> Vocabulary:
+        """The vocabulary shipped for this detector, or for the default one; with codebooks, if codes are wanted.
+
+        Features of other programs, which are SIFT as a rule, have the words of our SIFT.
+        """
+        name = FeatureOptions().detector if detector is None else detector
+        folder = resources.files("resight.vocabulary") / "ready" / ("sift" if name in (GIVEN, GIVEN_POINTS) else name)
+        try:
+            data = folder.joinpath("vocabulary.npz").read_bytes()
+        except FileNotFoundError:
+            raise VocabularyError(
+                f"no vocabulary is ready for {name!r} features; make one with `resight train`"
+            ) from None
+        vocabulary = cls.from_bytes(data, name=f"the ready vocabulary of {name}")
         if not codes:
             return vocabulary
         with np.load(io.BytesIO(folder.joinpath("codebooks.npz").read_bytes()), allow_pickle=False) as arrays:

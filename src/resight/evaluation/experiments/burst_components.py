@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...options import VerifyOptions
-from ...recipes import DEFAULT, RECIPES
+from ...recipes import DEFAULT
 from . import burst09
 from .burst09 import ALIKE, HE_WGC, INTRA, table_3, trials
-from .experiment import READY, Experiment, Trial
+from .experiment import READY, SYSTEMS, Experiment, Trial
 
 # A bag of words as votes (§4.1): every match of words counts the same.
 BOF = replace(HE_WGC, threshold=64, sigma=ALIKE, weak_geometry=False)
@@ -40,6 +40,6 @@ BURST_COMPONENTS = Experiment(
         *trials("weights, intra, inter", replace(BURST, inter=True), table_3(7)),
         *trials("weights, intra, inter, SP", replace(BURST, inter=True), table_3(8), verify=VERIFIED),
         *trials("weights, intra, SP", BURST, verify=VERIFIED),
-        Trial(label=f"our default ({DEFAULT})", recipe=RECIPES[DEFAULT], vocabulary=READY),
+        Trial(label=f"our default recipe ({DEFAULT})", recipe=SYSTEMS[DEFAULT], vocabulary=READY),
     ),
 )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...recipes import RECIPES
 from . import cdm10
-from .experiment import Experiment, Learnt, Trial
+from .experiment import SYSTEMS, Experiment, Learnt, Trial
 
 
 def _rows() -> Iterator[Trial]:
-    recipe = RECIPES["bow-l1"]
+    recipe = SYSTEMS["bow-l1"]
     for words in (1000, 10000, 20000):
         yield Trial(
             label=f"{words} words, independent set",

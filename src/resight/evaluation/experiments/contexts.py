@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...options import AssignOptions, ContextOptions, IndexingOptions
-from ...recipes import ALL_NEAREST, RECIPES, Recipe
+from ...recipes import ALL_NEAREST, Recipe
 from . import cdm10
-from .experiment import READY, Experiment, Learnt, Trial
+from .experiment import READY, SYSTEMS, Experiment, Learnt, Trial
 
-PLAIN, HAMMING = RECIPES["bow-l1"], RECIPES["burst"]
+PLAIN, HAMMING = SYSTEMS["bow-l1"], SYSTEMS["burst"]
 # The paper scales all distances by Sinkhorn's algorithm, not those to the nearest alone.
 METHODS = {
     "no CDM": ContextOptions(),
@@ -94,10 +94,10 @@ MA_2 = replace(PLAIN, indexing=IndexingOptions(words=2), assign=AssignOptions(ne
 VARIANTS = {
     "L1": (PLAIN, FLAT),
     "hierarchical, 10000 words": (PLAIN, Learnt(words=10000, on="distractors", branching=10)),
-    "L2": (RECIPES["bow-l2"], FLAT),
+    "L2": (SYSTEMS["bow-l2"], FLAT),
     "PCA": (PLAIN, replace(FLAT, pca=36)),
     "MA×2": (MA_2, FLAT),
-    "MA×3": (RECIPES["bow-l1-ma"], FLAT),
+    "MA×3": (SYSTEMS["bow-l1-ma"], FLAT),
 }
 NOTE = "30000 words"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...options import AssignOptions, ContextOptions, ExpandOptions, FeatureOptions, VerifyOptions
-from ...recipes import ALL_NEAREST, DEFAULT, RECIPES, Recipe
-from .experiment import OUR_FEATURES, OUR_IDF, READY, Experiment, Learnt, Published, Trial
+from ...options import AssignOptions, ContextOptions, ExpandOptions, VerifyOptions
+from ...recipes import ALL_NEAREST, DEFAULT, Recipe
+from .experiment import DOG, OUR_FEATURES, OUR_IDF, READY, SYSTEMS, Experiment, Learnt, Published, Trial
 
 CONDITIONS = "Kentucky, 10200 pictures, each of them a query; mAP; a codebook of 20000 words learnt on other pictures"
 DIFFERENCES = (
@@ -16,10 +16,10 @@ DIFFERENCES = (
     OUR_IDF,
     "the paper's figures are drawings: cited are the values that its text names",
 )
-BAG, KNN, EXACT = RECIPES["density"], RECIPES["knn"], RECIPES["knn-exact"]
+BAG, KNN, EXACT = SYSTEMS["density"], SYSTEMS["knn"], SYSTEMS["knn-exact"]
 TREE = Learnt(words=10_000, on="distractors", branching=10)
 # All pairs of descriptors are compared, so there are fewer.
-FEWER = FeatureOptions(max_features=150)
+FEWER = replace(DOG, max_features=150)
 NEAREST = (5, 10, 20, 50)  # the query, which is one of the pictures, is the first
 ASSIGNMENTS = {
     "SA": AssignOptions(neighbours=1),
@@ -40,7 +40,7 @@ def scored(recipe: Recipe, **changed: object) -> Recipe:
 
 def _figure_1() -> Iterator[Trial]:
     for name, label in (("bow-tf", "tf"), ("bow-tf-idf", "tf · idf"), ("bow-cosine", "tf · idf², unit length")):
-        yield Trial(label=label, recipe=RECIPES[name], vocabulary=READY)
+        yield Trial(label=label, recipe=SYSTEMS[name], vocabulary=READY)
     for mixture in (0.001, 0.003, 0.01, 0.03, 0.06, 0.1, 0.3, 0.6, 0.9):
         cited = _kentucky(1, 0.811) if mixture == 0.06 else ()
         yield Trial(label=f"DRE, λ = {mixture}", recipe=scored(BAG, mixture=mixture), vocabulary=READY, published=cited)
@@ -122,7 +122,7 @@ DRE_CODES = Experiment(
 
 
 def _combinations() -> Iterator[Trial]:
-    hamming, burst = RECIPES["density-hamming"], RECIPES["burst"]
+    hamming, burst = SYSTEMS["density-hamming"], SYSTEMS["burst"]
     cdm = ContextOptions(method="cdm")
 
     def verified(recipe: Recipe, *, expand: bool = False) -> Recipe:
@@ -143,7 +143,7 @@ def _combinations() -> Iterator[Trial]:
         "burst, SP": verified(burst),
         "density-hamming, SP": verified(hamming),
         "knn, SP": verified(KNN),
-        f"burst, SP, expansion ({DEFAULT})": RECIPES[DEFAULT],
+        f"burst, SP, expansion ({DEFAULT})": SYSTEMS[DEFAULT],
         "density-hamming, SP, expansion": verified(hamming, expand=True),
         "knn, SP, expansion": verified(KNN, expand=True),
     }

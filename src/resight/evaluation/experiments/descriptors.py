@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...options import FeatureOptions
-from ...recipes import RECIPES
 from . import cdm10
-from .experiment import Experiment, Learnt, Trial
+from .experiment import DOG, SYSTEMS, Experiment, Learnt, Trial
 
 CONTRAST = 0.005  # a quarter of the usual threshold
 
@@ -28,7 +26,7 @@ DESCRIPTORS = Experiment(
     rows=tuple(
         Trial(
             label=f"at most {count}",
-            recipe=replace(RECIPES["bow-l1"], features=FeatureOptions(max_features=count, contrast=CONTRAST)),
+            recipe=replace(SYSTEMS["bow-l1"], features=replace(DOG, max_features=count, contrast=CONTRAST)),
             vocabulary=Learnt(words=20000, on="itself"),
         )
         for count in (200, 400, 800, 1600, 3200)

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from ...options import FeatureOptions
 from ...recipes import RECIPES
-from .experiment import Experiment, Learnt, Trial
+from .experiment import DOG, READY, Experiment, Trial
 
 KINDS = {
-    "DoG": FeatureOptions(detector="sift"),
+    "DoG": DOG,
     "Hessian-Affine": FeatureOptions(detector="hessian-affine"),
 }
 
@@ -20,13 +20,13 @@ DETECTORS = Experiment(
     table="§V, features",
     finding="none: Hessian-Affine regions are taken in this paper and in the four others, and compared with nothing",
     conditions="Hessian-Affine regions with SIFT, 2269 for each picture on average",
-    differences=("RootSIFT instead of SIFT; 16384 words for each kind of features, learnt on other pictures",),
+    differences=(f"RootSIFT instead of SIFT; the ready vocabulary of each kind of features, {READY.words} words",),
     datasets=("ukbench", "holidays", "oxford", "smvs"),
     rows=tuple(
         Trial(
             label=f"{kind}: {name}",
             recipe=replace(RECIPES[name], features=features),
-            vocabulary=Learnt(words=16_384, on="distractors", features=features),
+            vocabulary=replace(READY, features=features),
         )
         for kind, features in KINDS.items()
         for name in ("bow-cosine", "burst", "verified", "expanded")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...options import LearnOptions, ScoringOptions
-from ...recipes import RECIPES
-from .experiment import OUR_FEATURES, OUR_IDF, Experiment, Learnt, Published, Trial
+from .experiment import OUR_FEATURES, OUR_IDF, SYSTEMS, Experiment, Learnt, Published, Trial
 
 OWN = Learnt(words=100_000, on="itself", sample=1_000_000)
 CONDITIONS = "Oxford5k, Holidays and UKbench; 500000 words learnt on each by approximate k-means; one word per feature"
@@ -47,7 +46,7 @@ LEARN_MADE_UP = Experiment(
     differences=(OUR_FEATURES, f"{OWN.words} words instead of 500000", OUR_IDF, "β and α as in the recipes"),
     datasets=("oxford", "holidays", "ukbench"),
     rows=tuple(
-        Trial(label=label, recipe=RECIPES[name], vocabulary=OWN, published=_cited("table 1", whole))
+        Trial(label=label, recipe=SYSTEMS[name], vocabulary=OWN, published=_cited("table 1", whole))
         for label, (name, whole, _) in MADE_UP.items()
     ),
 )
@@ -72,16 +71,16 @@ LEARN_SPLITS = Experiment(
         *(
             Trial(
                 label=label,
-                recipe=RECIPES[name],
+                recipe=SYSTEMS[name],
                 vocabulary=OWN,
                 published=_cited("table 2", halves),
-                choices=_choices(RECIPES[name].scoring),
+                choices=_choices(SYSTEMS[name].scoring),
             )
             for label, (name, _, halves) in MADE_UP.items()
         ),
         Trial(
             label="learnt",
-            recipe=RECIPES["learnt"],
+            recipe=SYSTEMS["learnt"],
             vocabulary=OWN,
             published=_cited("table 2", (0.870, 0.871, 3.70)),
             learning=LearnOptions(),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ...recipes import RECIPES
 from . import cdm10
-from .experiment import Experiment, Learnt, Trial
+from .experiment import SYSTEMS, Experiment, Learnt, Trial
 
 WORDS = 20000  # as in table II; the N-S figures are for 30000
 OTHER_WORDS = 30000
@@ -23,25 +22,25 @@ NORM = Experiment(
     rows=(
         Trial(
             label="L1, independent set",
-            recipe=RECIPES["bow-l1"],
+            recipe=SYSTEMS["bow-l1"],
             vocabulary=INDEPENDENT,
             published=cdm10.table_1("corel", OTHER_WORDS, note=NOTE) + cdm10.table_2("corel", WORDS, "L1"),
         ),
         Trial(
             label="L2, independent set",
-            recipe=RECIPES["bow-l2"],
+            recipe=SYSTEMS["bow-l2"],
             vocabulary=INDEPENDENT,
             published=cdm10.table_3("corel", OTHER_WORDS, "L2", note=NOTE) + cdm10.table_2("corel", WORDS, "L2"),
         ),
         Trial(
             label="L1, the set itself",
-            recipe=RECIPES["bow-l1"],
+            recipe=SYSTEMS["bow-l1"],
             vocabulary=ITSELF,
             published=cdm10.table_1("N-S", OTHER_WORDS, note=NOTE) + cdm10.table_2("lola", WORDS, "L1"),
         ),
         Trial(
             label="L2, the set itself",
-            recipe=RECIPES["bow-l2"],
+            recipe=SYSTEMS["bow-l2"],
             vocabulary=ITSELF,
             published=cdm10.table_2("lola", WORDS, "L2"),
         ),

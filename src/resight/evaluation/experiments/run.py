@@ -46,14 +46,14 @@ def run(
     trained_on: list[str] = []
     for dataset in datasets:
         for wanted, rows in _by_vocabulary(experiment).items():
-            vocabulary = _vocabulary(wanted, dataset, lessons)
-            if vocabulary is None:
+            vocabulary = _learnt(wanted, dataset, lessons)
+            if vocabulary is None and wanted.on != "ready":
                 continue  # one of the lessons' problems
             runner = Runner(cache=cache, vocabulary=vocabulary, processes=processes, progress=progress)
             if experiment.splits:
                 found, problems = _judged(runner, dataset, rows, experiment.splits)
                 skipped += problems
-                trained_on.append(str(vocabulary.description["source"]))
+                trained_on.append(runner.trained_on(wanted.features))
                 for label, means in found.items():
                     figures[label][dataset.name] = means
                 continue
@@ -131,8 +131,8 @@ def _by_vocabulary(experiment: Experiment) -> Mapping[Learnt, list[Trial]]:
     return groups
 
 
-def _vocabulary(wanted: Learnt, dataset: Dataset, lessons: Mapping[str, Lesson]) -> Vocabulary | None:
-    """The vocabulary for this dataset, unless it could not be learnt."""
+def _learnt(wanted: Learnt, dataset: Dataset, lessons: Mapping[str, Lesson]) -> Vocabulary | None:
+    """The vocabulary for this dataset, unless it could not be learnt, or need not be."""
     if wanted.on == "ready":
-        return Vocabulary.ready()
+        return None
     return lessons[dataset.name if wanted.on == "itself" else DISTRACTORS].vocabularies.get(wanted)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ...recipes import RECIPES
 from . import cdm10
-from .experiment import Experiment, Learnt, Trial
+from .experiment import SYSTEMS, Experiment, Learnt, Trial
 
 VOCABULARY_SIZE = Experiment(
     name="vocabulary-size",
@@ -18,7 +17,7 @@ VOCABULARY_SIZE = Experiment(
     rows=tuple(
         Trial(
             label=f"{words} words",
-            recipe=RECIPES["bow-l1"],
+            recipe=SYSTEMS["bow-l1"],
             vocabulary=Learnt(words=words, on="distractors"),
             published=cdm10.table_1("corel", words) + cdm10.table_2("corel", words),
         )
