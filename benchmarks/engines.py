@@ -52,6 +52,7 @@ def added(paths: list[Path]) -> float:
 
 def main(folder: Path, *, rounds: int, pictures: int, shard: int) -> None:
     paths = list(find_pictures([folder]))[:pictures]
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's usual 15 would let other work disturb its side more
     connect()
     ways = {
         "ray": built(engine_named("ray"), shard),
