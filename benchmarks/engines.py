@@ -52,6 +52,7 @@ def added(paths: list[Path]) -> float:
 
 def main(folder: Path, *, rounds: int, pictures: int, shard: int) -> None:
     paths = list(find_pictures([folder]))[:pictures]
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's usual 15 would let other work disturb its side more
     connect()
     ways = {
         "ray": built(engine_named("ray"), shard),
@@ -59,13 +60,14 @@ def main(folder: Path, *, rounds: int, pictures: int, shard: int) -> None:
         "add_files": added,
     }
     rates: dict[str, list[float]] = {name: [] for name in ways}
+    print(f"{len(paths)} pictures of {folder.name}, shards of at most {shard}, {processors()} workers", flush=True)
     for _ in range(rounds):
         for name, way in ways.items():
             rates[name].append(len(paths) / way(paths))
-    ratios = [ray / local for ray, local in zip(rates["ray"], rates["local"], strict=True)]
-    print(f"{len(paths)} pictures of {folder.name}, shards of at most {shard}, {processors()} workers")
+            print(f"  {name}: {rates[name][-1]:.2f} pictures/s", flush=True)
     for name, each in rates.items():
-        print(f"{name}: {statistics.median(each):.2f} pictures/s (rounds: {', '.join(f'{r:.2f}' for r in each)})")
+        print(f"{name}: {statistics.median(each):.2f} pictures/s")
+    ratios = [ray / local for ray, local in zip(rates["ray"], rates["local"], strict=True)]
     print(f"ray / local: {statistics.median(ratios):.3f} (rounds: {', '.join(f'{r:.3f}' for r in ratios)})")
 
 

@@ -53,7 +53,7 @@ def cluster() -> Iterator[Any]:
         yield nodes
     finally:
         ray.shutdown()
-        nodes.shutdown()
+        nodes.shutdown()  # type: ignore[no-untyped-call]
         os.environ.clear()
         os.environ |= before
         shutil.rmtree(place, ignore_errors=True)
@@ -184,7 +184,7 @@ def command(*words: str | Path) -> list[str]:
 def test_a_killed_driver_is_followed_by_another_that_does_the_rest(cluster: Any, tmp_path: Path) -> None:
     make_pictures(tmp_path / "pictures", 17)
     place, calm = tmp_path / "i.resight", tmp_path / "calm.resight"
-    options = [
+    options: list[str | Path] = [
         "--set", f"features.max_features={FEATURES.max_features}", "--relative-to", tmp_path,
         "--set", f"store.shard={SMALL.shard}", "--set", f"store.merge_factor={SMALL.merge_factor}",
     ]  # fmt: skip
