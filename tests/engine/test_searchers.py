@@ -88,8 +88,8 @@ def same(found: SearchResult, wanted: SearchResult) -> bool:
     """To the last bit, and where in the pictures."""
     for one, other in zip(found.hits, wanted.hits, strict=True):
         assert one == other
-        assert (one.matches is None) == (other.matches is None)
-        assert one.matches is None or np.array_equal(one.matches, other.matches)
+        matches = [None if hit.matches is None else hit.matches.tolist() for hit in (one, other)]
+        assert matches[0] == matches[1]
     assert found == wanted
     return bool(found.hits)
 
