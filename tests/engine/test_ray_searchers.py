@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import threading
@@ -33,7 +34,7 @@ ROOM = 100 * 2**20  # bytes of a node's object store
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    import ray
+    ray: Any = importlib.import_module("ray")
     from ray.cluster_utils import Cluster
 
     facts = {"num_cpus": 1, "object_store_memory": ROOM, "include_dashboard": False}

@@ -339,7 +339,7 @@ def ranking(snapshot: Snapshot, measure: str, query: Words, probe: int = 0) -> R
     found = [
         (row.key, float(mine[row.ordinal]))
         for mine, segment in zip(scores, snapshot.segments, strict=True)
-        for row in segment.table.rows(np.flatnonzero(mine > 0))
+        for row in segment.table.rows(np.flatnonzero(mine > 0).tolist())
     ]
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))
 

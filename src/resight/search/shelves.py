@@ -108,7 +108,7 @@ class OneShelf(Shelves):
 def deal(manifest: Manifest, shelves: int) -> list[list[int]]:
     """The numbers of the segments that go on each of so many shelves: about equally many features; no shelf is empty.
 
-    The largest first, each to the shelf that has least; of equal ones to the first.
+    The largest first, each to the shelf that has least; of equal ones to that with fewer segments, or to the first.
     """
     dealt: list[list[int]] = [[] for _ in range(min(shelves, len(manifest.segments)))]
     load = [0] * len(dealt)
