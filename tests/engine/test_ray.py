@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,30 +31,6 @@ from ..vocabulary.test_assign import root_sift_like
 from .test_local import counted, failing_plan, fragile_plan, no_crash, picky_plan, square_plan
 
 pytestmark = pytest.mark.xdist_group("ray")
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """Three nodes with a processor each; this process is on the first."""
-    ray = pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
-    place = tempfile.mkdtemp(prefix="r", dir="/tmp")  # sockets have short names
-    before = dict(os.environ)
-    # Ray gives up early on a busy machine, where its own processes take long to start.
-    os.environ |= {"RAY_agent_register_timeout_ms": "120000", "RAY_raylet_start_wait_time_s": "120"}
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0"}
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, "temp_dir": place})
-    try:
-        for _ in range(2):
-            nodes.add_node(num_cpus=1)
-        yield nodes
-    finally:
-        ray.shutdown()
-        nodes.shutdown()  # type: ignore[no-untyped-call]
-        os.environ.clear()
-        os.environ |= before
-        shutil.rmtree(place, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,26 +23,9 @@ from ..store.support import entry
 from ..test_search import SIZE, panorama
 from .test_searchers import FEATURES, SEGMENTS, fill, same
 
-pytestmark = [pytest.mark.xdist_group("ray searchers"), pytest.mark.filterwarnings("default")]  # Ray's own
+pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.filterwarnings("default")]  # Ray's own
 
 NODES = 3
-ROOM = 100 * 2**20  # bytes of a node's object store
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray: Any = importlib.import_module("ray")
-    from ray.cluster_utils import Cluster
-
-    facts = {"num_cpus": 1, "object_store_memory": ROOM, "include_dashboard": False}
-    made = Cluster(initialize_head=True, head_node_args=facts)
-    for _ in range(NODES - 1):
-        made.add_node(num_cpus=1, object_store_memory=ROOM)
-    made.wait_for_nodes()
-    yield made
-    ray.shutdown()
-    made.shutdown()
 
 
 @pytest.fixture(scope="module")

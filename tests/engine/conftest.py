@@ -1,0 +1,39 @@
+"""A Ray cluster on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+ROOM = 100 * 2**20  # bytes of a node's object store
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Three nodes with a processor each; this process is on the first."""
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    place = tempfile.mkdtemp(prefix="r", dir="/tmp")  # sockets have short names
+    before = dict(os.environ)
+    # Ray gives up early on a busy machine, where its own processes take long to start.
+    os.environ |= {"RAY_agent_register_timeout_ms": "120000", "RAY_raylet_start_wait_time_s": "120"}
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0"}
+    node = {"num_cpus": 1, "object_store_memory": ROOM}
+    head = {**node, "include_dashboard": False, "temp_dir": place}
+    nodes = Cluster(initialize_head=True, head_node_args=head)
+    try:
+        for _ in range(2):
+            nodes.add_node(**node)
+        yield nodes
+    finally:
+        ray.shutdown()
+        nodes.shutdown()  # type: ignore[no-untyped-call]
+        os.environ.clear()
+        os.environ |= before
+        shutil.rmtree(place, ignore_errors=True)
