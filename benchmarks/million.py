@@ -14,7 +14,7 @@ Holidays, spread among them, is searched for, by its file as `resight search` do
 
 BURST-09 §5.2 reports 6.2 s on average "for description, quantization, search and normalization, but without SP"
 (geometric verification) in one million pictures: here `burst`, with the stage "features". Its inverted file has
-24 GB, and so several times as many features in each picture.
+24 GB: more features in each picture, or larger entries.
 
 Building and searching are processes of their own, so that their memory can be told apart. Takes up to 15 GB of disk
 while it merges segments, and less than half of that afterwards; removed at the end.
