@@ -29,7 +29,8 @@ def connect(address: str | None = None) -> Any:
         return ray
     try:
         own: dict[str, Any] = {} if address else {"num_cpus": processors(), "include_dashboard": False}
-        ray.init(address=address, log_to_driver=False, logging_level="warning", namespace="resight", **own)
+        # Without "local" Ray would join whatever cluster it finds on this machine, and refuse num_cpus.
+        ray.init(address=address or "local", log_to_driver=False, logging_level="warning", namespace="resight", **own)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         raise EngineError(
             f"no Ray cluster answers at {address or 'this machine'} ({error}); see `ray status`"
