@@ -29,6 +29,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,9 +43,10 @@ from resight.analyse import features_of as extract_features
 from resight.analyse import make_entry
 from resight.cli.evaluating import default_cache
 from resight.evaluation.datasets import load
+from resight.evaluation.experiments.experiment import DOG
 from resight.evaluation.measures import score as judge
 from resight.images import find_pictures, read_bytes
-from resight.options import FeatureOptions, ImageOptions, IndexingOptions, to_dict
+from resight.options import ImageOptions, IndexingOptions, to_dict
 from resight.postings import as_bytes
 from resight.recipes import DEFAULT, RECIPES, Recipe
 from resight.search import OneShelf, question, search
@@ -59,7 +61,7 @@ HOLIDAYS = DATA / "holidays"
 LEAST, MOST = 200, 500  # features of a made picture
 SEED = 1
 BATCH = 50_000  # pictures of a commit: about 17 million features, 1.5 GB while they are written
-STORED = FeatureOptions(max_features=MOST)
+STORED = replace(DOG, max_features=MOST)
 MANY = 2_000  # features of the larger queries
 FOUND = 200  # results that mAP looks at
 COLD = 10  # queries that pay for the disk and the checksums
@@ -104,13 +106,13 @@ class Parts(NamedTuple):
 
 
 def new_index(folder: Path) -> None:
-    create(folder, Vocabulary.ready(), {"features": to_dict(STORED), "indexing": to_dict(IndexingOptions())})
+    create(folder, Vocabulary.ready(DOG.detector), {"features": to_dict(STORED), "indexing": to_dict(IndexingOptions())})
 
 
 def store_real(cache: Path, folder: Path, roots: Sequence[Path], relative_to: Path) -> None:
     """An index of the strongest features of all pictures in these folders."""
     new_index(folder)
-    assigner, paths = Assigner(Vocabulary.ready()), list(find_pictures(roots))
+    assigner, paths = Assigner(Vocabulary.ready(DOG.detector)), list(find_pictures(roots))
     with Writer(folder) as writer:
         for path, features in zip(paths, features_of(cache, paths), strict=True):
             key = path.relative_to(relative_to).as_posix()
@@ -264,7 +266,7 @@ class Answer(NamedTuple):
 
 
 def strongest_of(path: Path, features: int) -> Features:
-    options = FeatureOptions(max_features=features)
+    options = replace(DOG, max_features=features)
     return extract_features(read_bytes(path), name=path.name, features=options, images_options=ImageOptions())
 
 
@@ -305,7 +307,7 @@ def show_memory(snapshot: Snapshot, before: int) -> None:
 def compare(real: Path, among: Path) -> None:
     """How much a query has to do, and whether made signatures match as often as real ones."""
     recipe = RECIPES["burst"]
-    assigner, queries = Assigner(Vocabulary.ready()), load("holidays", HOLIDAYS).queries[::10]
+    assigner, queries = Assigner(Vocabulary.ready(DOG.detector)), load("holidays", HOLIDAYS).queries[::10]
     asked = [question(assigner, strongest_of(q.path, MOST), recipe.assign).words for q in queries]
     print(f"\nqueries of {MOST} features, {np.median([len(words) for words in asked]):.0f} rows")
     for folder in (real, among):
