@@ -106,7 +106,8 @@ class Parts(NamedTuple):
 
 
 def new_index(folder: Path) -> None:
-    create(folder, Vocabulary.ready(DOG.detector), {"features": to_dict(STORED), "indexing": to_dict(IndexingOptions())})
+    settings = {"features": to_dict(STORED), "indexing": to_dict(IndexingOptions())}
+    create(folder, Vocabulary.ready(DOG.detector), settings)
 
 
 def store_real(cache: Path, folder: Path, roots: Sequence[Path], relative_to: Path) -> None:

@@ -7,6 +7,7 @@ swept by the next writer.
 
 from __future__ import annotations
 
+import os
 import resource
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,7 +44,7 @@ from .shards import FOLDER as SHARDS
 from .snapshot import VOCABULARY, Snapshot
 from .table import Row
 
-OTHER_FILES = 100  # that a process may have open besides segments
+SPARE_FILES = 16  # besides those of segments and those that are open already
 
 
 def create(folder: Path, vocabulary: Vocabulary, settings: dict[str, Any], *, disk: Disk | None = None) -> None:
@@ -218,7 +219,7 @@ class Writer:
         records = list(built)
         if len({record.shapes for record in (*self.manifest.segments, *records)}) > 1:
             raise UsageError("some features are ellipses, others of this index are circles; make a new index")
-        _insist_on_open_files(2 * len(self.manifest.segments) + len(records))
+        _insist_on_open_files(len(self.manifest.segments) + len(records))
         for key in replaced:
             self.remove(key)
         self._built += records
@@ -444,12 +445,13 @@ class Writer:
 
 
 def _insist_on_open_files(segments: int) -> None:
-    """Raise StoreError unless so many segments can be open at once: of each one file stays open."""
+    """Raise StoreError unless so many more segments can be open at once: of each one file stays open."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if segments + OTHER_FILES > allowed:
+    wanted = len(os.listdir("/dev/fd")) + segments + SPARE_FILES
+    if wanted > allowed:
         raise StoreError(
             f"{segments} segments cannot be opened at once, since this process may open {allowed} files; what was done "
-            f"is kept: allow more with `ulimit -n {2 * segments + OTHER_FILES}`, and repeat the command"
+            f"is kept: allow more with `ulimit -n {2 * wanted}`, and repeat the command"
         )
 
 
