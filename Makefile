@@ -30,7 +30,7 @@ vocabulary: $(VENV)/.installed
 	$(BIN)/resight train $(RESIGHT_DATA)/distractors --out $(READY)/sift/vocabulary.npz \
 		--set features.detector=sift --set features.contrast=0.02
 	$(BIN)/resight train $(RESIGHT_DATA)/distractors --out $(READY)/hessian-affine/vocabulary.npz \
-		--set features.detector=hessian-affine
+		--set features.detector=hessian-affine --set features.contrast=0.02
 	$(BIN)/python tools/make_codebooks.py $(RESIGHT_DATA)/distractors
 
 # Installed anew only when pyproject.toml has changed.

@@ -16,7 +16,7 @@ from resight.features import DETECTORS
 from resight.options import GIVEN, GIVEN_POINTS, FeatureOptions
 from resight.vocabulary import Vocabulary
 
-READY = {"sift": "1da41697e58964eb2b6790f7ed2fba74", "hessian-affine": "2da157e8492b7b0c715b198bc5d15462"}
+READY = {"sift": "1da41697e58964eb2b6790f7ed2fba74", "hessian-affine": "27301f59485cef604ef10ebdbe9976cf"}
 
 
 @pytest.fixture

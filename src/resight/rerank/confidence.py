@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import exp, log
 
-# Fitted by benchmarks/confidence.py.
-CONSTANT, OF_INLIERS, OF_LIFT = -7.25, 1.58, 3.43
+# Fitted by benchmarks/confidence.py, to the results of all detectors.
+CONSTANT, OF_INLIERS, OF_LIFT = -6.98, 1.57, 3.24
 
 
 def confidence(inliers: int, lift: float) -> float:
