@@ -59,6 +59,22 @@ def answers(index: Index, queries: list[Path]) -> list[list[tuple[str, float]]]:
     return [[(hit.key, hit.score) for hit in index.search(query).hits] for query in queries]
 
 
+def test_an_index_at_a_url_is_built(pictures: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers write into the mirror; the commit is at the URL, for a machine with another mirror to see."""
+    url = f"file://{tmp_path}/store/built.resight"
+    monkeypatch.setenv("RESIGHT_CACHE", str(tmp_path / "one"))
+    with Index.create(tmp_path / "plain.resight", features=FEATURES) as plain:
+        list(plain.add_files(pictures))
+        plain.commit()
+        wanted = answers(plain, pictures[:3])
+    with Index.create(url, features=FEATURES) as built:
+        built.store = SMALL
+        assert all(outcome.skipped is None for outcome in built.build(pictures, engine=LocalEngine(2)))
+    monkeypatch.setenv("RESIGHT_CACHE", str(tmp_path / "other"))
+    with Index.open(url) as seen:
+        assert answers(seen, pictures[:3]) == wanted
+
+
 def test_the_same_answers_as_adding_one_by_one(pictures: list[Path], tmp_path: Path) -> None:
     """A new index in two processes; then more of it, with pictures that are known, changed, unreadable, named twice."""
     mine = [Path(shutil.copy(path, tmp_path)) for path in pictures]
