@@ -24,7 +24,7 @@ def cluster() -> Iterator[Any]:
     # Ray gives up early on a busy machine, where its own processes take long to start.
     os.environ |= {"RAY_agent_register_timeout_ms": "120000", "RAY_raylet_start_wait_time_s": "120"}
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0"}
-    node = {"num_cpus": 1, "object_store_memory": ROOM}
+    node: dict[str, Any] = {"num_cpus": 1, "object_store_memory": ROOM}
     head = {**node, "include_dashboard": False, "temp_dir": place}
     nodes = Cluster(initialize_head=True, head_node_args=head)
     try:
