@@ -30,7 +30,7 @@ from ..test_building import FEATURES, SMALL, analyser, answers, kill_when_record
 from ..vocabulary.test_assign import root_sift_like
 from .test_local import counted, failing_plan, fragile_plan, no_crash, picky_plan, square_plan
 
-pytestmark = pytest.mark.xdist_group("ray")
+pytestmark = pytest.mark.ray
 
 
 @pytest.fixture(scope="module")
