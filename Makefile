@@ -12,7 +12,6 @@ demo: $(VENV)/.installed
 	$(BIN)/python -m resight.demo demo
 
 test: check
-	$(BIN)/python -m pytest -n 0 -m ray tests/engine
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.installed

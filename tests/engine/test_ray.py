@@ -30,7 +30,7 @@ from ..test_building import FEATURES, SMALL, analyser, answers, kill_when_record
 from ..vocabulary.test_assign import root_sift_like
 from .test_local import counted, failing_plan, fragile_plan, no_crash, picky_plan, square_plan
 
-pytestmark = pytest.mark.ray
+pytestmark = pytest.mark.xdist_group("ray")
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +62,9 @@ def test_errors_are_those_of_the_job(engine: RayEngine) -> None:
     assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
     with pytest.raises(ValueError, match="five is right out"):
         next(results)
-    with pytest.raises(VocabularyError, match="no words"):
-        list(engine.run(failing_plan, range(5), on_crash=no_crash))
+    for _ in range(20):  # of cancelling what is left over, when that fails at the same moment, this process died
+        with pytest.raises(VocabularyError, match="no words"):
+            list(engine.run(failing_plan, range(5), on_crash=no_crash))
 
 
 def test_jobs_are_taken_as_they_are_needed(engine: RayEngine) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..errors import EngineError
 from ._ray import connect
 from .local import WINDOW, one_thread_each
 
@@ -27,7 +28,8 @@ class RayEngine:
     """All processors of the cluster at this address; None: of one that is started on this machine.
 
     Jobs and results go through Ray's object store, so what is under way is bounded. On all nodes resight must be
-    installed, and paths must mean the same files.
+    installed, and paths must mean the same files. When a run is given up, what is under way comes to its end unseen:
+    Ray 2.60 can end this process without a word if a job is cancelled in the instant in which it completes.
     """
 
     address: str | None = None
@@ -45,29 +47,27 @@ class RayEngine:
         shared = ray.put(plan)
         waiting = iter(jobs)
         under_way: deque[tuple[JobT, Any]] = deque()
-        try:
-            while True:
-                room = WINDOW * _processors(ray) - len(under_way)
-                for job in islice(waiting, max(room, 0)):
-                    under_way.append((job, work.remote([shared], job)))
-                if not under_way:
-                    return
-                job, reference = under_way[0]
-                try:
-                    result = ray.get(reference)
-                except ray.exceptions.RayTaskError as error:
-                    raise error.cause from None
-                except (
-                    ray.exceptions.WorkerCrashedError,
-                    ray.exceptions.NodeDiedError,
-                    ray.exceptions.ObjectLostError,
-                ):
-                    result = on_crash(job)
-                under_way.popleft()
-                yield result
-        finally:
-            for _, reference in under_way:
-                ray.cancel(reference, force=True)
+        while True:
+            room = WINDOW * _processors(ray) - len(under_way)
+            for job in islice(waiting, max(room, 0)):
+                under_way.append((job, work.remote([shared], job)))
+            if not under_way:
+                return
+            job, reference = under_way[0]
+            try:
+                result = ray.get(reference)
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause from None
+            except (
+                ray.exceptions.WorkerCrashedError,
+                ray.exceptions.NodeDiedError,
+                ray.exceptions.ObjectLostError,
+            ):
+                result = on_crash(job)
+            except ray.exceptions.RayError as error:
+                raise EngineError(f"the cluster cannot do its work ({error}); see `ray status`") from error
+            under_way.popleft()
+            yield result
 
     def searchers(self) -> RaySearchers:
         """As ``Engine`` says."""
