@@ -17,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from resight.cli import app, printable
+from resight.cli.app import FIRST
 from resight.recipes import RECIPES
 from resight.store import Writer
 from resight.vocabulary import Vocabulary
@@ -407,6 +408,12 @@ def test_help_does_not_load_the_heavy_libraries() -> None:
         "print([m for m in ('numpy', 'cv2', 'faiss', 'numba', 'PIL', 'sqlite3') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_help_begins_with_what_most_people_need() -> None:
+    words = [sys.executable, "-m", "resight", "--help"]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split("Commands:\n")[1]
+    assert [line.split()[0] for line in shown.splitlines()][: len(FIRST)] == FIRST
 
 
 def test_ctrl_c_keeps_what_was_done(tmp_path: Path) -> None:

@@ -43,9 +43,11 @@ ORDER = [
         "draw",
         "duplicates",
         "teach",
+        "info",
+        "asking",
         "index",
     ),
-    *("evaluation", "interop", "server", "demo", "cli"),
+    *("evaluation", "interop", "server", "demo", "cli", "__main__"),
 ]
 # Library → the modules that may import it.
 HOMES = {

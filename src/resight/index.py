@@ -5,23 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from . import images
-from .analyse import AnalyserPlan, Job, Outcome, content_hash, content_of, crashed, features_of, make_entry
+from .analyse import AnalyserPlan, Job, Outcome, content_hash, content_of, crashed, make_entry
+from .asking import Reader, Source, ask_stored
 from .building import build
 from .context import METHODS, Reference, context_name, name_of
 from .duplicates import SURE, Group, duplicates
 from .engine import Engine, LocalEngine
 from .errors import IndexDamagedError, StoreError, UsageError, VocabularyError
-from .features import DETECTORS, extract, insist_on_given, insist_on_known
+from .features import DETECTORS, insist_on_given, insist_on_known
+from .info import IndexInfo, index_info
 from .learning import Tried
 from .options import (
     ClusterOptions,
@@ -35,7 +33,7 @@ from .options import (
 )
 from .recipes import DEFAULT, RECIPES, Recipe
 from .recipes import recipe as named_recipe
-from .search import OneShelf, Question, Searchers, Shelves, compare, insist_on_searchable, missing, question, search
+from .search import OneShelf, Question, Searchers, Shelves, compare, insist_on_searchable, search
 from .store import (
     Entry,
     Remote,
@@ -44,7 +42,6 @@ from .store import (
     Snapshot,
     Writer,
     create,
-    index_size,
     open_snapshot,
     read_manifest,
 )
@@ -55,34 +52,6 @@ from .timing import Stopwatch
 from .types import Features, Region, SearchResult
 from .urls import Place, absolute, is_url
 from .vocabulary import Assigner, Vocabulary
-
-# A file or its URL, a file's content, or pixels (grey or RGB); or, where an index was made for such, own features.
-Source = Place | bytes | npt.NDArray[Any] | Features
-
-
-@dataclass(frozen=True, slots=True)
-class IndexInfo:
-    """What an index holds."""
-
-    path: str
-    pictures: int
-    features: int
-    shapes: bool  # whether features have affine shape
-    kept: int  # bytes kept of each feature's descriptor
-    size: int  # bytes on disk
-    commit: int
-    segments: int
-    removed: int  # pictures removed whose place a merge will free
-    words: int  # of all vocabularies
-    vocabularies: int
-    vocabulary: str  # fingerprint
-    settings: dict[str, Any]
-    contexts: list[str]  # recipes that context terms were learnt for
-    clusters: int  # that pictures are put into
-    similarity: str | None  # fingerprint of what was learnt for the measure ``learnt``
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class Index:
@@ -229,29 +198,7 @@ class Index:
         return (row.key for row in self._snapshot.rows())
 
     def info(self) -> IndexInfo:
-        manifest = self._snapshot.manifest
-        made_for = {name: recipe for name, recipe in RECIPES.items() if recipe.indexing == self.indexing}
-        known = {context_name(recipe.scoring, recipe.context): name for name, recipe in made_for.items()}
-        contexts = dict.fromkeys(name_of(stored)[0] for stored in manifest.contexts)
-        similarity = self._snapshot.similarity
-        return IndexInfo(
-            path=self.place,
-            pictures=manifest.pictures,
-            features=manifest.features,
-            shapes=any(segment.shapes for segment in manifest.segments),
-            kept=manifest.codes,
-            size=index_size(manifest),
-            commit=manifest.commit,
-            segments=len(manifest.segments),
-            removed=sum(s.dead_pictures for s in manifest.segments),
-            words=self.vocabulary.words,
-            vocabularies=manifest.vocabularies,
-            vocabulary=manifest.vocabulary_fingerprint,
-            settings=manifest.settings,
-            contexts=[known.get(name, f"own recipe, {name}") for name in contexts],
-            clusters=self._snapshot.cluster_count,
-            similarity=similarity.fingerprint if similarity else None,
-        )
+        return index_info(self.place, self._snapshot)
 
     # Changing it
 
@@ -273,7 +220,7 @@ class Index:
         name = key if key is not None else file
         if not isinstance(name, str):
             raise UsageError("a picture given as bytes, pixels or features needs a key, and a key is text")
-        features, content = self._features(source, name=name)
+        features, content = self._reader.features(source, name=name)
         own = deepcopy(metadata or {})  # the caller's may change before the commit
         facts: dict[str, Any] = {"key": name, "content": content, "path": file, "metadata": own}
         self._store(make_entry(features, self._assigner, indexing=self.indexing, **facts))
@@ -507,8 +454,8 @@ class Index:
             raise UsageError(f"top must be at least 1, not {top}")
         chosen = named_recipe(recipe) if isinstance(recipe, str) else recipe
         watch, shelves = Stopwatch(), self._shelves  # one for all: another thread may refresh
-        questions = self._questions(shelves, sources, key, region, chosen, watch)
-        found = search(shelves, questions, top=top, recipe=chosen, without=key, watch=watch)
+        asked = self._asked(shelves, sources, key, region, chosen, watch)
+        found = search(shelves, asked, top=top, recipe=chosen, without=key, watch=watch)
         sure = tuple(hit for hit in found.hits if (hit.confidence or 0) >= min_confidence)
         return replace(found, hits=sure)
 
@@ -521,16 +468,16 @@ class Index:
     ) -> SearchResult:
         """What a picture, or an indexed one (``key``), has in common with the indexed picture ``other``: one hit."""
         shelves, chosen = self._shelves, RECIPES["verified"]
-        questions = self._questions(shelves, source, key, region, chosen, Stopwatch())
-        if len(questions) > 1:
+        asked = self._asked(shelves, source, key, region, chosen, Stopwatch())
+        if len(asked) > 1:
             raise UsageError("two pictures are compared; give one beside the key of the other")
-        return compare(shelves, questions[0], other, recipe=chosen)
+        return compare(shelves, asked[0], other, recipe=chosen)
 
     def insist_on_searchable(self, recipe: Recipe) -> None:
         """Raise UsageError where this index, or the way it is searched, lacks what the recipe needs; it says what."""
         insist_on_searchable(self._shelves, recipe)
 
-    def _questions(
+    def _asked(
         self,
         shelves: Shelves,
         sources: Sequence[Source],
@@ -539,24 +486,16 @@ class Index:
         recipe: Recipe,
         watch: Stopwatch,
     ) -> list[Question]:
-        """What the pictures, or the region of the only one, ask."""
         box = region if region is None or isinstance(region, Region) else Region(*region)
-        questions = []
-        for source in sources:
-            name = str(source) if isinstance(source, str | Path) else "the query"
-            with watch.stage("features"):
-                features, _ = self._features(source, name=name, region=box)
-            _insist_on_overlap(box, features)
-            with watch.stage("words"):
-                questions.append(_within(box, question(self._assigner, features, recipe.assign)))
+        asked = [self._reader.ask(source, box, self._assigner, recipe.assign, watch) for source in sources]
         if key is not None:
             with watch.stage("features"):
-                questions.append(_stored(shelves, key, box))
-        if not questions:
+                asked.append(ask_stored(shelves, key, box))
+        if not asked:
             raise UsageError("nothing to search with; give a picture or the key of an indexed one")
-        if box and len(questions) > 1:
+        if box and len(asked) > 1:
             raise UsageError("a region belongs to one picture; search with one, or without the region")
-        return questions
+        return asked
 
     def duplicates(
         self,
@@ -582,17 +521,9 @@ class Index:
             self._made = self._made or Assigner(self.vocabulary)
         return self._made
 
-    def _features(self, source: Source, *, name: str, region: Region | None = None) -> tuple[Features, bytes]:
-        if isinstance(source, Features):
-            insist_on_given(self.features)
-            return source, content_of(source)
-        if isinstance(source, np.ndarray):
-            picture = images.from_array(source, max_side=self.features.max_side)
-            content = content_hash(f"{source.shape}{source.dtype}".encode() + source.tobytes())
-            return extract(picture, options=self.features, region=region), content
-        data = source if isinstance(source, bytes) else images.read_bytes(source, options=self.images)
-        features = features_of(data, name=name, features=self.features, images_options=self.images, region=region)
-        return features, content_hash(data)
+    @property
+    def _reader(self) -> Reader:
+        return Reader(self.features, self.images)
 
     def _writing(self) -> Writer:
         if self._closed:
@@ -639,31 +570,6 @@ def file_key(path: Place, relative_to: Place | None) -> str:
     return whole[len(base) :]
 
 
-def _stored(shelves: Shelves, key: str, region: Region | None) -> Question:
-    located = shelves.snapshot.locate(key)
-    if located is None:
-        raise missing(key)
-    segment, row = located
-    (asked,) = shelves.stored([(shelves.snapshot.segments.index(segment), row)])
-    _insist_on_overlap(region, asked.features)
-    return _within(region, asked)
-
-
 def _counted(row: Row, snapshot: Snapshot) -> Row:
     """With the number of its features, however many vocabularies they have words in."""
     return replace(row, features=row.features // snapshot.manifest.vocabularies)
-
-
-def _within(region: Region | None, asked: Question) -> Question:
-    """Asked with the features in the region alone; a detector finds no others, but given ones may lie anywhere."""
-    return asked if region is None else asked.only(region.contains(asked.features.xy))
-
-
-def _insist_on_overlap(region: Region | None, features: Features) -> None:
-    if region is None:
-        return
-    if not (region.width > 0 and region.height > 0):
-        raise UsageError(f"a region needs a positive width and height, not {region.width} × {region.height}")
-    right, bottom = region.x + region.width, region.y + region.height
-    if not (region.x < features.width and region.y < features.height and right > 0 and bottom > 0):
-        raise UsageError(f"{region} lies outside the picture of {features.width} × {features.height} pixels")

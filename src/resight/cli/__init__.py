@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import sys
 
-from . import duplicating, evaluating, experimenting, indexes, learning, pairing, searching, serving
+from . import duplicating, evaluating, experimenting, indexes, indexing, learning, pairing, searching, serving, training
 from .app import app
 from .output import printable
 
@@ -18,12 +18,14 @@ __all__ = [
     "evaluating",
     "experimenting",
     "indexes",
+    "indexing",
     "learning",
     "main",
     "pairing",
     "printable",
     "searching",
     "serving",
+    "training",
 ]
 
 

@@ -11,14 +11,38 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from .. import __version__
 from ..errors import ResightError, UsageError
 from ..urls import Place, as_place
 from .output import printable, say_json
 
+# What most people need comes first in ``resight --help``; the rest in the order of an index's life.
+FIRST = [
+    "index",
+    "search",
+    "serve",
+    "duplicates",
+    "info",
+    "remove",
+    "check",
+    "merge",
+    "pairs",
+    "train",
+    "context",
+    "learn",
+]
+
+
+class _Ordered(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(self.commands, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
+
+
 app = typer.Typer(
     name="resight",
+    cls=_Ordered,
     help="Find every picture of the same thing.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

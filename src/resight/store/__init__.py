@@ -1,6 +1,7 @@
 """The index on disk: a manifest, immutable segments, one writer, snapshot readers."""
 
 from .check import CheckReport, check, index_size, segments_size
+from .create import create
 from .disk import Disk
 from .drawn import drawn
 from .entry import Entry
@@ -10,7 +11,7 @@ from .remote import Remote, RemoteWriter
 from .segment import Segment
 from .snapshot import Snapshot, open_snapshot
 from .table import Row
-from .writer import Writer, create
+from .writer import Writer
 
 __all__ = [
     "CheckReport",

@@ -35,12 +35,13 @@ from . import manifest as manifests
 from .bucket import LEASE, Bucket, FileGoneError
 from .check import CheckReport, check
 from .checked import CheckedFile, block_count
+from .create import create
 from .disk import Disk, writing
 from .lock import WriterLock
 from .manifest import LEARNT_FILES, FileRecord, Manifest, SegmentRecord
 from .segment import FOLDER, read_whole
 from .snapshot import VOCABULARY
-from .writer import Writer, create
+from .writer import Writer
 
 NEW = f"{manifests.NAME}.new"
 PLAIN = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")  # names of files that stay in the mirror's folder

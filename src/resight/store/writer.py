@@ -21,13 +21,12 @@ from typing import Any
 import numpy as np
 
 from ..context import Reference, context_name, insist_on_context, name_of, stored_names
-from ..errors import IndexExistsError, StoreError, UsageError
-from ..options import ClusterOptions, ContextOptions, IndexingOptions, ScoringOptions, StoreOptions, from_dict
+from ..errors import StoreError, UsageError
+from ..options import ClusterOptions, ContextOptions, ScoringOptions, StoreOptions
 from ..postings import count
 from ..scoring import Similarity
 from ..types import Float32, UInt32
-from ..vocabulary import Vocabulary, spans
-from ..vocabulary.codes import kept_bytes
+from ..vocabulary import spans
 from . import manifest as manifests
 from . import shards
 from .addition import References, reference_of, write_addition
@@ -35,56 +34,15 @@ from .clusters import assign, learn_clusters
 from .context import learn
 from .disk import Disk, writing
 from .entry import Entry, encode_text
-from .lock import NAME as LOCK
 from .lock import WriterLock
 from .manifest import LEARNT, LEARNT_FILES, FileRecord, Manifest, SegmentRecord
 from .merge import Numbering, choose, clusters_of, merge, number
 from .segment import FOLDER, Dead, Segment, with_terms, write_beside
 from .shards import FOLDER as SHARDS
-from .snapshot import VOCABULARY, Snapshot
+from .snapshot import Snapshot
 from .table import Row
 
 SPARE_FILES = 16  # besides those of segments and those that are open already
-
-
-def create(folder: Path, vocabulary: Vocabulary, settings: dict[str, Any], *, disk: Disk | None = None) -> None:
-    """Make an empty index. One that was interrupted can simply be repeated."""
-    disk = disk or Disk()
-    codes = kept_bytes(vocabulary, from_dict(IndexingOptions, settings.get("indexing", {})).keep)
-    with writing(folder):
-        _insist_on_nothing(folder)
-        parents = [folder.absolute().parent, *(f.parent for f in folder.absolute().parents if not f.exists())]
-        disk.make_folder(folder / FOLDER)
-        lock = WriterLock(folder)
-        lock.take()
-        try:
-            _insist_on_nothing(folder)  # another process may have been faster
-            data = vocabulary.to_bytes()
-            disk.write(folder / VOCABULARY, data)
-            disk.sync(folder / VOCABULARY)
-            record = FileRecord(VOCABULARY, len(data), zlib.crc32(data))
-            several = {"vocabularies": vocabulary.vocabularies} if vocabulary.vocabularies > 1 else {}
-            manifest = Manifest(0, settings | several, record, vocabulary.fingerprint, codes=codes)
-            manifests.write(folder, manifest, disk)
-            for parent in parents:  # each has a new name in it
-                disk.sync(parent)
-        finally:
-            lock.release()
-
-
-def _insist_on_nothing(folder: Path) -> None:
-    """Raise unless nothing is there, or only what an interrupted ``create`` leaves."""
-    if not folder.exists():
-        return
-    if (folder / manifests.NAME).exists():
-        raise IndexExistsError(f"there is already an index at {folder}; open it, or choose another place")
-    leftovers = {FOLDER, VOCABULARY, LOCK, f"{manifests.NAME}.new"}
-    if (
-        not folder.is_dir()
-        or any(path.name not in leftovers for path in folder.iterdir())
-        or ((folder / FOLDER).exists() and any((folder / FOLDER).iterdir()))
-    ):
-        raise IndexExistsError(f"{folder} exists and is not an index; choose another place")
 
 
 class Writer:

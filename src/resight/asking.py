@@ -1,0 +1,82 @@
+"""A picture, in whatever form it is given, or an indexed one → its features, and what it asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import images
+from .analyse import content_hash, content_of, features_of
+from .errors import UsageError
+from .features import extract, insist_on_given
+from .options import AssignOptions, FeatureOptions, ImageOptions
+from .search import Question, Shelves, missing, question
+from .timing import Stopwatch
+from .types import Features, Region
+from .urls import Place
+from .vocabulary import Assigner
+
+# A file or its URL, a file's content, or pixels (grey or RGB); or, where an index was made for such, own features.
+Source = Place | bytes | npt.NDArray[Any] | Features
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Analyses pictures as those of an index were analysed."""
+
+    options: FeatureOptions
+    images: ImageOptions
+
+    def features(self, source: Source, *, name: str, region: Region | None = None) -> tuple[Features, bytes]:
+        """Those of a picture, or of a region of it, and the hash of its content; errors call it by this name."""
+        if isinstance(source, Features):
+            insist_on_given(self.options)
+            return source, content_of(source)
+        if isinstance(source, np.ndarray):
+            picture = images.from_array(source, max_side=self.options.max_side)
+            content = content_hash(f"{source.shape}{source.dtype}".encode() + source.tobytes())
+            return extract(picture, options=self.options, region=region), content
+        data = source if isinstance(source, bytes) else images.read_bytes(source, options=self.images)
+        features = features_of(data, name=name, features=self.options, images_options=self.images, region=region)
+        return features, content_hash(data)
+
+    def ask(
+        self, source: Source, region: Region | None, assigner: Assigner, options: AssignOptions, watch: Stopwatch
+    ) -> Question:
+        """What a picture, or a region of it, asks."""
+        name = str(source) if isinstance(source, str | Path) else "the query"
+        with watch.stage("features"):
+            features, _ = self.features(source, name=name, region=region)
+        _insist_on_overlap(region, features)
+        with watch.stage("words"):
+            return _within(region, question(assigner, features, options))
+
+
+def ask_stored(shelves: Shelves, key: str, region: Region | None) -> Question:
+    """What an indexed picture, or a region of it, asks."""
+    located = shelves.snapshot.locate(key)
+    if located is None:
+        raise missing(key)
+    segment, row = located
+    (asked,) = shelves.stored([(shelves.snapshot.segments.index(segment), row)])
+    _insist_on_overlap(region, asked.features)
+    return _within(region, asked)
+
+
+def _within(region: Region | None, asked: Question) -> Question:
+    """Asked with the features in the region alone; a detector finds no others, but given ones may lie anywhere."""
+    return asked if region is None else asked.only(region.contains(asked.features.xy))
+
+
+def _insist_on_overlap(region: Region | None, features: Features) -> None:
+    if region is None:
+        return
+    if not (region.width > 0 and region.height > 0):
+        raise UsageError(f"a region needs a positive width and height, not {region.width} × {region.height}")
+    right, bottom = region.x + region.width, region.y + region.height
+    if not (region.x < features.width and region.y < features.height and right > 0 and bottom > 0):
+        raise UsageError(f"{region} lies outside the picture of {features.width} × {features.height} pixels")

@@ -1,0 +1,59 @@
+"""A new index."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import Any
+
+from ..errors import IndexExistsError
+from ..options import IndexingOptions, from_dict
+from ..vocabulary import Vocabulary
+from ..vocabulary.codes import kept_bytes
+from . import manifest as manifests
+from .disk import Disk, writing
+from .lock import NAME as LOCK
+from .lock import WriterLock
+from .manifest import FileRecord, Manifest
+from .segment import FOLDER
+from .snapshot import VOCABULARY
+
+
+def create(folder: Path, vocabulary: Vocabulary, settings: dict[str, Any], *, disk: Disk | None = None) -> None:
+    """Make an empty index. One that was interrupted can simply be repeated."""
+    disk = disk or Disk()
+    codes = kept_bytes(vocabulary, from_dict(IndexingOptions, settings.get("indexing", {})).keep)
+    with writing(folder):
+        _insist_on_nothing(folder)
+        parents = [folder.absolute().parent, *(f.parent for f in folder.absolute().parents if not f.exists())]
+        disk.make_folder(folder / FOLDER)
+        lock = WriterLock(folder)
+        lock.take()
+        try:
+            _insist_on_nothing(folder)  # another process may have been faster
+            data = vocabulary.to_bytes()
+            disk.write(folder / VOCABULARY, data)
+            disk.sync(folder / VOCABULARY)
+            record = FileRecord(VOCABULARY, len(data), zlib.crc32(data))
+            several = {"vocabularies": vocabulary.vocabularies} if vocabulary.vocabularies > 1 else {}
+            manifest = Manifest(0, settings | several, record, vocabulary.fingerprint, codes=codes)
+            manifests.write(folder, manifest, disk)
+            for parent in parents:  # each has a new name in it
+                disk.sync(parent)
+        finally:
+            lock.release()
+
+
+def _insist_on_nothing(folder: Path) -> None:
+    """Raise unless nothing is there, or only what an interrupted ``create`` leaves."""
+    if not folder.exists():
+        return
+    if (folder / manifests.NAME).exists():
+        raise IndexExistsError(f"there is already an index at {folder}; open it, or choose another place")
+    leftovers = {FOLDER, VOCABULARY, LOCK, f"{manifests.NAME}.new"}
+    if (
+        not folder.is_dir()
+        or any(path.name not in leftovers for path in folder.iterdir())
+        or ((folder / FOLDER).exists() and any((folder / FOLDER).iterdir()))
+    ):
+        raise IndexExistsError(f"{folder} exists and is not an index; choose another place")
