@@ -48,11 +48,10 @@ COUNTS = (1, 2, 3, SEGMENTS + 2)  # of searchers
 class Wired(Shelves):
     """Searchers in this process that hear and answer as through a wire."""
 
-    def __init__(self, snapshot: Snapshot, count: int, forgetful: bool) -> None:
-        dealt = deal(snapshot.manifest, count)
+    def __init__(self, snapshot: Snapshot, searchers: list[Searcher], forgetful: bool) -> None:
+        dealt = deal(snapshot.manifest, len(searchers))
         super().__init__(snapshot, dealt)
-        self._assigned = [Assigned.of(snapshot, numbers) for numbers in dealt]
-        self._searchers = [Searcher() for _ in dealt]
+        self._assigned, self._searchers = Assigned.shares(snapshot, dealt), searchers
         self._dying = np.random.default_rng(1) if forgetful else None
         self.sent: list[str] = []
 
@@ -73,10 +72,10 @@ class Twins:
     """What ``Index.spread`` wants, with so many searchers; forgetful ones die now and then, and others take over."""
 
     def __init__(self, count: int, *, forgetful: bool = False) -> None:
-        self._count, self._forgetful = count, forgetful
+        self.searchers, self._forgetful = [Searcher() for _ in range(count)], forgetful
 
     def shelves(self, snapshot: Snapshot) -> Shelves:
-        return Wired(snapshot, self._count, self._forgetful)
+        return Wired(snapshot, self.searchers, self._forgetful)
 
 
 def spread(path: Path, count: int, *, forgetful: bool = False) -> Index:
@@ -227,6 +226,17 @@ def test_searchers_that_forget_are_told_again(
         assert agree(index, alone, asked(RECIPES[recipe])[1:], RECIPES[recipe])
 
 
+def test_a_searcher_dies_that_another_has_taught(made: Path, alone: Index) -> None:
+    """Who comes to searchers later must be able to tell a new one all that the others know."""
+    twins, wanted = Twins(3), alone.search(key="copy 1")
+    with Index.open(made) as first, Index.open(made) as second:
+        for index in (first, second):
+            index.spread(twins)
+            assert same(index.search(key="copy 1"), wanted)
+            twins.searchers[1] = Searcher()
+            assert same(index.search(key="copy 1"), wanted)
+
+
 @pytest.mark.parametrize("count", COUNTS)
 def test_several_vocabularies(count: int, thirds: Path) -> None:
     found = extract(from_array(QUERY, max_side=1024), options=FEATURES)
@@ -288,7 +298,7 @@ def test_an_empty_index(tmp_path: Path) -> None:
 def test_errors_come_back_as_they_are(made: Path, tmp_path: Path) -> None:
     build_made(tmp_path / "i", [entry("a", 1)], [entry("b", 2)])
     with open_snapshot(tmp_path / "i") as snapshot:
-        shelves = Wired(snapshot, 2, forgetful=False)
+        shelves = Twins(2).shelves(snapshot)
         for file in (tmp_path / "i" / "segments").glob("*/sums.npy"):
             file.unlink()
         with pytest.raises(IndexDamagedError, match=r"sums\.npy"):

@@ -52,7 +52,7 @@ class _RayShelves(Shelves):
     def __init__(self, ray: Any, snapshot: Snapshot, dealt: Mapping[Any, list[int]]) -> None:
         super().__init__(snapshot, list(dealt.values()))
         self._ray, self._actors = ray, list(dealt)
-        self._assigned = [Assigned.of(snapshot, numbers) for numbers in dealt.values()]
+        self._assigned = Assigned.shares(snapshot, dealt.values())
         self._send(dict.fromkeys(range(len(self._actors))))  # they hold their files open from now on
 
     def _send(self, letters: Mapping[int, Letter | None]) -> dict[int, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,21 @@ class Assigned:
     folder: Path
     manifest: Manifest  # with these segments alone
     numbers: tuple[int, ...]  # which they are in the commit
+    name: str  # of the shelves that they make up: who asks can tell a searcher again only what these were told
 
     @classmethod
-    def of(cls, snapshot: Snapshot, numbers: Sequence[int]) -> Assigned:
-        segments = tuple(snapshot.manifest.segments[number] for number in numbers)
-        return cls(snapshot.folder, replace(snapshot.manifest, segments=segments), tuple(numbers))
+    def shares(cls, snapshot: Snapshot, dealt: Iterable[Sequence[int]]) -> list[Assigned]:
+        """All of a commit, as dealt out for one who asks."""
+        name, manifest = uuid.uuid4().hex, snapshot.manifest
+        return [
+            cls(
+                snapshot.folder,
+                replace(manifest, segments=tuple(manifest.segments[n] for n in some)),
+                tuple(some),
+                name,
+            )
+            for some in dealt
+        ]
 
 
 class Searcher:
