@@ -18,7 +18,7 @@ from resight.analyse import Analyser, AnalyserPlan, Job, Outcome
 from resight.building import build
 from resight.engine import LocalEngine, engine_named
 from resight.engine.local import WINDOW
-from resight.engine.ray import RayEngine
+from resight.engine.ray import AHEAD, RayEngine
 from resight.errors import UsageError, VocabularyError
 from resight.index import Index
 from resight.options import VocabularyOptions
@@ -73,6 +73,32 @@ def test_jobs_are_taken_as_they_are_needed(engine: RayEngine) -> None:
     assert [next(results) for _ in range(3)] == [0, 1, 4]
     results.close()  # type: ignore[attr-defined]
     assert len(taken) <= 3 + 3 * WINDOW
+
+
+@dataclass(frozen=True)
+class Relay:
+    """The first job is done when one that comes much later is."""
+
+    place: Path
+    later: int
+
+    def __call__(self) -> Callable[[int], int]:
+        return self._work
+
+    def _work(self, job: int) -> int:
+        if job == self.later:
+            self.place.touch()
+        ends = time.monotonic() + 60
+        while job == 0 and not self.place.exists():
+            if time.monotonic() > ends:
+                raise TimeoutError(f"job {self.later} was not begun")
+            time.sleep(0.01)
+        return job
+
+
+def test_others_go_on_behind_a_slow_job(engine: RayEngine, tmp_path: Path) -> None:
+    plan = Relay(tmp_path / "done", 3 * AHEAD + 4)
+    assert list(engine.run(plan, range(30), on_crash=no_crash)) == list(range(30))
 
 
 def test_a_job_that_kills_its_workers_is_reported_and_the_others_complete(engine: RayEngine) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 JobT = TypeVar("JobT")
 ResultT = TypeVar("ResultT")
 
+AHEAD = 2  # jobs that a processor has or is about to get: no more are left behind when a run is given up
 RETRIES = 3  # of a job whose worker or node has died; after as many more deaths the job is to blame
 
 _made: tuple[Any, Callable[[Any], Any]] | None = None  # in a worker: the plan's reference, and what the plan has made
@@ -28,8 +29,8 @@ class RayEngine:
     """All processors of the cluster at this address; None: of one that is started on this machine.
 
     Jobs and results go through Ray's object store, so what is under way is bounded. On all nodes resight must be
-    installed, and paths must mean the same files. When a run is given up, what is under way comes to its end unseen:
-    Ray 2.60 can end this process without a word if a job is cancelled in the instant in which it completes.
+    installed, and paths must mean the same files. When a run is given up, what was begun comes to its end unseen: of a
+    job that is cancelled in the instant in which it completes Ray 2.60 may die, and this process with it.
     """
 
     address: str | None = None
@@ -47,13 +48,19 @@ class RayEngine:
         shared = ray.put(plan)
         waiting = iter(jobs)
         under_way: deque[tuple[JobT, Any]] = deque()
+        pending: list[Any] = []  # of those, the ones that are not known to be done
         while True:
-            room = WINDOW * _processors(ray) - len(under_way)
+            processors = _processors(ray)
+            room = min(WINDOW * processors - len(under_way), AHEAD * processors - len(pending))
             for job in islice(waiting, max(room, 0)):
-                under_way.append((job, work.remote([shared], job)))
+                pending.append(work.remote([shared], job))
+                under_way.append((job, pending[-1]))
             if not under_way:
                 return
             job, reference = under_way[0]
+            if reference in pending:  # whichever is done first makes room for another
+                _, pending = ray.wait(pending)
+                continue
             try:
                 result = ray.get(reference)
             except ray.exceptions.RayTaskError as error:
