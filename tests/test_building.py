@@ -19,7 +19,7 @@ from PIL import Image
 from resight.analyse import Analyser, AnalyserPlan, Job, Outcome
 from resight.building import build, cut
 from resight.engine import LocalEngine
-from resight.errors import EngineError
+from resight.errors import EngineError, StoreError
 from resight.index import Index
 from resight.options import FeatureOptions, StoreOptions
 from resight.store import Writer, check, open_snapshot, shards
@@ -253,3 +253,76 @@ def test_a_killed_driver_is_followed_by_another_that_does_the_rest(pictures: lis
         index.store = SMALL
         list(index.build(pictures))
     assert segments(place) == segments(calm)
+
+
+def test_a_commit_during_a_build_ends_it_and_harms_nothing(pictures: list[Path], tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight", features=FEATURES) as index:
+        index.store = SMALL
+        index.add(pictures[8], key="old")
+        index.commit()
+        building = index.build(pictures[:8])
+        outcomes = [next(building) for _ in range(8)]
+        assert not any(outcome.skipped for outcome in outcomes)
+        index.remove("old")
+        index.commit()
+        with pytest.raises(StoreError, match="has changed since this build began"):
+            next(building)
+    with Index.open(index.path) as index:
+        assert len(index) == 0
+        index.store = SMALL
+        assert len(list(index.build(pictures[:8]))) == len(index) == 8
+    assert not check(index.path).problems
+
+
+def test_a_build_that_fails_at_its_end_can_be_repeated(
+    pictures: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One picture comes twice, in two shards; another is stored already, and has changed."""
+    paths, opened = [*pictures[:8], pictures[0]], Writer._opened
+    with Index.create(tmp_path / "i.resight", features=FEATURES) as index:
+        index.store = SMALL
+        index.add(pictures[8], key=str(pictures[1]))
+        index.commit()
+        monkeypatch.setattr(Writer, "_opened", refuse)
+        with pytest.raises(StoreError, match="no memory"):
+            list(index.build(paths))
+        assert not index._writing().commit()  # nothing of it is left
+        monkeypatch.setattr(Writer, "_opened", opened)
+        list(index.build(paths))
+        assert sorted(index.keys()) == sorted(map(str, pictures[:8]))
+    assert not check(index.path).problems
+
+
+def test_pictures_that_come_twice(pictures: list[Path], tmp_path: Path) -> None:
+    """In one shard, in two, and in a shard that comes twice itself; in between the key has another file."""
+    first, second, third = pictures[:3]
+    same = tmp_path / "other" / first.name
+    same.parent.mkdir()
+    shutil.copy(third, same)
+    for paths in ([first, first], [first, second, first], [first, same, first], [first, second, same]):
+        for most in (1, 2, 4):
+            place = tmp_path / f"{len(paths)} {most} {paths[1].parent.name} {paths[-1].parent.name}.resight"
+            Index.create(place, features=FEATURES).close()
+            with Writer(place) as writer:
+                jobs = [Job(path.name, path) for path in paths]
+                list(build(writer, analyser(place), jobs, engine=LocalEngine(), most=most))
+            with Index.open(place) as index:
+                assert sorted(index.keys()) == sorted({path.name for path in paths})
+                assert index.path_of(first.name) == str(paths[-1])
+            assert not check(place).problems
+            shutil.rmtree(place)
+
+
+def refuse(*_: object) -> None:
+    raise StoreError("no memory")
+
+
+def test_what_is_added_beside_a_build_counts(pictures: list[Path], tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight", features=FEATURES) as index:
+        index.store = SMALL
+        for number, outcome in enumerate(index.build(pictures[:8])):
+            if number == 4:
+                index.add(pictures[8], key=outcome.key)
+        assert sorted(index.keys()) == sorted(map(str, pictures[:8]))
+        assert index.search(pictures[8]).hits[0].key == str(pictures[4])
+    assert not check(index.path).problems

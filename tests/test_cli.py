@@ -416,7 +416,8 @@ def test_help_begins_with_what_most_people_need() -> None:
     assert [line.split()[0] for line in shown.splitlines()][: len(FIRST)] == FIRST
 
 
-def test_ctrl_c_keeps_what_was_done(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", [1, 2])
+def test_ctrl_c_keeps_what_was_done(tmp_path: Path, processes: int) -> None:
     """On a terminal, once the bar shows a rate: what was seen so far is committed, and the next run does the rest."""
     folder = tmp_path / "pictures"
     folder.mkdir()
@@ -425,13 +426,13 @@ def test_ctrl_c_keeps_what_was_done(tmp_path: Path) -> None:
         shutil.copy(folder / "0.png", folder / f"{number:03d}.png")
     index = tmp_path / "i.resight"
     terminal, its_side = pty.openpty()
-    words = ["index", str(folder), "--into", str(index), "--processes", "1"]
+    words = ["index", str(folder), "--into", str(index), "--processes", str(processes)]
     child = subprocess.Popen([*PROGRAM, *words], stderr=its_side, stdout=subprocess.DEVNULL, start_new_session=True)
     os.close(its_side)
     shown = b""
     while b"/s" not in shown:  # the bar has shown a rate: pictures are being done
         shown += os.read(terminal, 4096)
-    child.send_signal(signal.SIGINT)
+    os.killpg(child.pid, signal.SIGINT)  # as a terminal does: all processes get it
     while True:
         try:
             shown += os.read(terminal, 4096)

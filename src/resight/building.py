@@ -46,7 +46,7 @@ def build(
     writer.begin_build()
     plan = BuilderPlan(writer.folder, writer.manifest.commit, analyser, writer.disk)
     for old in (writer.folder / shards.FOLDER).glob(f"*{Note.SUFFIX}"):
-        old.unlink()  # deaths under another driver, which may itself have been killed, prove nothing
+        old.unlink(missing_ok=True)  # deaths under another driver, which may itself have been killed, prove nothing
 
     def again(shard: Shard) -> Built:
         built, deaths = None, 0
@@ -62,7 +62,7 @@ def build(
             outcome = Outcome(**values)
             replaced += [outcome.key] if outcome.replaces else []
             yield outcome
-    writer.take(segments, replaced=replaced)
+    writer.take(segments, upon=plan.commit, replaced=replaced)
 
 
 def cut(jobs: Iterable[Job], most: int, *, salt: object) -> Iterator[Shard]:

@@ -104,7 +104,8 @@ def _start(plan: Callable[[], Callable[[Any], Any]], processes: int) -> ProcessP
         return pool
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        pool.submit(_nothing)  # starts the processes
+        for _ in range(processes):  # each starts a process
+            pool.submit(_nothing)
     finally:
         signal.signal(signal.SIGINT, before)
     return pool
@@ -136,6 +137,7 @@ def _submit(pool: ProcessPoolExecutor, job: Any) -> Future[Any]:
 def _become(plan: Callable[[], Callable[[Any], Any]]) -> None:
     """Set a worker process up."""
     global _worker  # noqa: PLW0603
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # should it have started later than the others
     threading.Thread(target=_end_with_parent, daemon=True).start()
     one_thread_each()
     try:

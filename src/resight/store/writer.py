@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from heapq import merge as merge_sorted
-from itertools import chain, pairwise, starmap
+from itertools import chain, groupby, starmap
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -169,22 +170,34 @@ class Writer:
             self.disk.make_folder(self.folder / SHARDS)
             self.disk.sync(self.folder)
 
-    def take(self, built: Iterable[SegmentRecord], *, replaced: Iterable[str]) -> None:
-        """End a build upon this commit: commit the segments that it has written, instead of pictures with these keys.
+    def take(self, built: Iterable[SegmentRecord], *, upon: int, replaced: Iterable[str]) -> None:
+        """End a build upon commit ``upon``: commit the segments that it has written, instead of pictures of these keys.
 
-        Of a key that several of them have, the last picture counts.
+        Of a key that several of them have, the last picture counts; one that was added beside the build counts more.
         """
-        records = list(built)
+        if self.manifest.commit != upon:
+            raise StoreError(f"{self.folder} has changed since this build began, so nothing of it is kept; build again")
+        named: dict[str, SegmentRecord] = {}
+        for record in built:  # a shard that came twice has one segment, which stands where it came last
+            named.pop(record.name, None)
+            named[record.name] = record
+        records = list(named.values())
         if len({record.shapes for record in (*self.manifest.segments, *records)}) > 1:
             raise UsageError("some features are ellipses, others of this index are circles; make a new index")
         _insist_on_open_files(len(self.manifest.segments) + len(records))
-        for key in replaced:
-            self.remove(key)
-        self._built += records
+        outdated: dict[str, set[int]] = {}
+        for segment, row in filter(None, map(self._base.locate, replaced)):
+            outdated.setdefault(segment.record.name, set()).add(row.ordinal)
+        beside = {encode_text(key) for key in self._added}
         with self._opened(records) as segments:
-            for one, other in pairwise(merge_sorted(*starmap(_keys, enumerate(segments)))):
-                if one[0] == other[0]:
-                    self._removed.setdefault(records[one[1]].name, set()).add(one[2])
+            found = merge_sorted(*starmap(_keys, enumerate(segments)))
+            for key, same in groupby(found, key=itemgetter(0)):
+                pictures = list(same)
+                for _, place, ordinal in pictures if key in beside else pictures[:-1]:
+                    outdated.setdefault(records[place].name, set()).add(ordinal)
+        self._built += records  # only now: if anything above fails, nothing of it is left in this writer
+        for name, ordinals in outdated.items():
+            self._removed.setdefault(name, set()).update(ordinals)
         if not self.commit():  # else the records went with it; a later build must look at the pictures again
             with writing(self.folder):
                 self.disk.remove(self.folder / SHARDS)
