@@ -15,6 +15,7 @@ ORDER = [
     *(
         "errors",
         "types",
+        "arrays",
         "timing",
         "connected",
         "machine",

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .arrays import arrays_of
 from .context import METHODS, Neighbours
 from .errors import UsageError
 from .options import ClusterOptions, ContextOptions, VocabularyOptions, from_dict, to_dict
@@ -80,7 +81,7 @@ class Clusters:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Clusters:
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        with arrays_of(data) as arrays:
             options = from_dict(ClusterOptions, json.loads(arrays["description"].tobytes()))
             stored = {name: arrays[name] for name in ARRAYS}
         return cls(**stored, options=options)

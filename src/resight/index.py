@@ -77,7 +77,7 @@ class Index:
         # On this machine: of an index at a URL the mirror. The caller may change folders later.
         self.path = self._remote.folder if self._remote else Path(path).absolute()
         self._arranged: Callable[[Snapshot], Shelves] = OneShelf
-        self._shelves = self._arrange()
+        self._shelves = self._arrange(OneShelf)
         self._writer: Writer | None = None
         self._closed = False
         self._made: Assigner | None = None
@@ -383,22 +383,22 @@ class Index:
         if self._remote and not self._writer:  # a writer's mirror is up to date
             self._remote.pull()
         if read_manifest(self.path) != self._snapshot.manifest:
-            self._shelves = self._arrange()
+            self._shelves = self._arrange(self._arranged)
 
     def spread(self, searchers: Searchers) -> None:
         """Search from now on with searchers elsewhere, each of which has some of the segments; as of the newest commit.
 
         They must see the index at the same path. Hits and scores are the same. All else goes on here.
         """
+        self._shelves = self._arrange(searchers.shelves)
         self._arranged = searchers.shelves
-        self._shelves = self._arrange()
 
-    def _arrange(self) -> Shelves:
+    def _arrange(self, how: Callable[[Snapshot], Shelves]) -> Shelves:
         """The newest commit, ready to be searched."""
         while True:
             snapshot = open_snapshot(self.path)
             try:
-                return self._arranged(snapshot)
+                return how(snapshot)
             except IndexDamagedError:
                 # As for a snapshot: a merge may have removed a segment before all have opened it.
                 if read_manifest(self.path).commit == snapshot.manifest.commit:
@@ -427,8 +427,8 @@ class Index:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if kind is None:
-                self.commit()
+            if kind is None and self._writer:
+                self._writer.commit()  # without refreshing: nobody will search
         finally:
             self.close()
 
@@ -453,9 +453,13 @@ class Index:
         if top < 1:
             raise UsageError(f"top must be at least 1, not {top}")
         chosen = named_recipe(recipe) if isinstance(recipe, str) else recipe
-        watch, shelves = Stopwatch(), self._shelves  # one for all: another thread may refresh
-        asked = self._asked(shelves, sources, key, region, chosen, watch)
-        found = search(shelves, asked, top=top, recipe=chosen, without=key, watch=watch)
+        watch = Stopwatch()
+
+        def found_on(shelves: Shelves) -> SearchResult:
+            asked = self._asked(shelves, sources, key, region, chosen, watch)
+            return search(shelves, asked, top=top, recipe=chosen, without=key, watch=watch)
+
+        found = self._look(found_on)
         sure = tuple(hit for hit in found.hits if (hit.confidence or 0) >= min_confidence)
         return replace(found, hits=sure)
 
@@ -467,11 +471,27 @@ class Index:
         region: Region | Sequence[float] | None = None,
     ) -> SearchResult:
         """What a picture, or an indexed one (``key``), has in common with the indexed picture ``other``: one hit."""
-        shelves, chosen = self._shelves, RECIPES["verified"]
-        asked = self._asked(shelves, source, key, region, chosen, Stopwatch())
-        if len(asked) > 1:
-            raise UsageError("two pictures are compared; give one beside the key of the other")
-        return compare(shelves, asked[0], other, recipe=chosen)
+        chosen = RECIPES["verified"]
+
+        def found_on(shelves: Shelves) -> SearchResult:
+            asked = self._asked(shelves, source, key, region, chosen, Stopwatch())
+            if len(asked) > 1:
+                raise UsageError("two pictures are compared; give one beside the key of the other")
+            return compare(shelves, asked[0], other, recipe=chosen)
+
+        return self._look(found_on)
+
+    def _look(self, found_on: Callable[[Shelves], SearchResult]) -> SearchResult:
+        """What is found on the shelves as they are now: one state for all of a search, though threads may refresh."""
+        while True:
+            shelves = self._shelves
+            try:
+                return found_on(shelves)
+            except IndexDamagedError:
+                # A searcher elsewhere that opens a commit again finds it gone where there was a merge since.
+                if shelves.in_one_place or read_manifest(self.path) == shelves.snapshot.manifest:
+                    raise
+                self.refresh()
 
     def insist_on_searchable(self, recipe: Recipe) -> None:
         """Raise UsageError where this index, or the way it is searched, lacks what the recipe needs; it says what."""

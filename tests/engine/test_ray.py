@@ -19,7 +19,7 @@ from resight.building import build
 from resight.engine import LocalEngine, engine_named
 from resight.engine.local import WINDOW
 from resight.engine.ray import AHEAD, RayEngine
-from resight.errors import UsageError, VocabularyError
+from resight.errors import EngineError, UsageError, VocabularyError
 from resight.index import Index
 from resight.options import VocabularyOptions
 from resight.store import Writer
@@ -38,19 +38,37 @@ def engine(cluster: Any) -> RayEngine:
     return RayEngine(cluster.address)
 
 
+PATIENCE = 120  # seconds: workers start slowly on a busy machine
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    ends = time.monotonic() + PATIENCE
+    while not done():
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
 @dataclass(frozen=True)
 class Where:
-    """Tells which process made the plan, which runs the job, and of which node."""
+    """Tells which process made the plan, which runs the job, and of which node. None ends before two have begun."""
+
+    seen: Path  # where each node notes that it has begun
 
     def __call__(self) -> Callable[[int], tuple[int, int, str, int]]:
         import ray
 
         maker, node = os.getpid(), ray.get_runtime_context().get_node_id()
-        return lambda job: (maker, os.getpid(), node, job)
+        (self.seen / node).touch()
+
+        def work(job: int) -> tuple[int, int, str, int]:
+            wait_until(lambda: len(list(self.seen.iterdir())) > 1)
+            return maker, os.getpid(), node, job
+
+        return work
 
 
-def test_results_come_in_order_from_workers_that_were_set_up_once(engine: RayEngine) -> None:
-    seen = list(engine.run(Where(), range(60), on_crash=lambda job: (0, 0, "", job)))
+def test_results_come_in_order_from_workers_that_were_set_up_once(engine: RayEngine, tmp_path: Path) -> None:
+    seen = list(engine.run(Where(tmp_path), range(60), on_crash=lambda job: (0, 0, "", job)))
     assert [job for *_, job in seen] == list(range(60))
     assert all(maker == worker != os.getpid() for maker, worker, _, _ in seen)
     assert len({node for _, _, node, _ in seen}) > 1
@@ -65,6 +83,25 @@ def test_errors_are_those_of_the_job(engine: RayEngine) -> None:
     for _ in range(20):  # of cancelling what is left over, when that fails at the same moment, this process died
         with pytest.raises(VocabularyError, match="no words"):
             list(engine.run(failing_plan, range(5), on_crash=no_crash))
+
+
+class SecretiveError(Exception):
+    """Cannot be sent."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+def secretive_plan() -> Callable[[int], int]:
+    def work(job: int) -> int:
+        raise SecretiveError
+
+    return work
+
+
+def test_errors_that_cannot_be_sent_are_resights_own(engine: RayEngine) -> None:
+    with pytest.raises(EngineError, match="cannot do its work"):
+        list(engine.run(secretive_plan, range(5), on_crash=no_crash))
 
 
 def test_jobs_are_taken_as_they_are_needed(engine: RayEngine) -> None:
@@ -88,11 +125,8 @@ class Relay:
     def _work(self, job: int) -> int:
         if job == self.later:
             self.place.touch()
-        ends = time.monotonic() + 60
-        while job == 0 and not self.place.exists():
-            if time.monotonic() > ends:
-                raise TimeoutError(f"job {self.later} was not begun")
-            time.sleep(0.01)
+        if job == 0:
+            wait_until(self.place.exists)
         return job
 
 
@@ -116,7 +150,10 @@ def test_rounds_of_k_means_come_out_bit_by_bit(engine: RayEngine) -> None:
 
 @dataclass(frozen=True)
 class Hostage:
-    """An analyser that stops for ever at the first picture that is analysed on another node than the driver's."""
+    """An analyser that stops for ever at the first picture that is analysed on another node than the driver's.
+
+    On the driver's node it begins when that has happened.
+    """
 
     plan: AnalyserPlan
     home: str
@@ -138,6 +175,7 @@ class Hostage:
             os.write(handle, node.encode())
             os.rename(self.place.with_suffix(".new"), self.place)
             threading.Event().wait()
+        wait_until(self.place.exists)
         return analyse(job)
 
 
@@ -168,7 +206,7 @@ def test_the_same_index_though_a_node_is_lost(cluster: Any, engine: RayEngine, t
     killer.start()
     with Writer(far, options=SMALL) as writer:
         found = list(build(writer, plan, jobs, engine=engine, most=4))
-    killer.join(60)
+    killer.join(PATIENCE)
     assert len(killed) == 1
     assert found == wanted
     assert segments(far) == segments(local)

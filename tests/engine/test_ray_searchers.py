@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 from resight import Index
 from resight.cli import app
 from resight.engine.ray_searchers import RaySearchers
-from resight.errors import IndexDamagedError
+from resight.errors import EngineError, IndexDamagedError
 from resight.server import Collection
 
+from ..server.test_writing import open_files
 from ..store.support import build as build_made
 from ..store.support import entry
 from ..test_search import SIZE, panorama
@@ -85,6 +86,25 @@ def test_a_server_sees_what_is_added(searchers: RaySearchers, tmp_path: Path) ->
     with Index.open(index.path) as alone:
         assert same(after, alone.search(key="copy 1"))
     collection.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux's list of open files")
+def test_idle_searchers_hold_nothing_and_closed_ones_answer_nobody(cluster: Any, tmp_path: Path) -> None:
+    from ray._private.state import actors
+
+    with Index.create(tmp_path / "i.resight", features=FEATURES) as index:
+        fill(index)
+    with Index.open(index.path) as spread, RaySearchers(cluster.address, count=2) as some:
+        spread.spread(some)
+        with Index.open(index.path) as other:
+            other.merge()
+            wanted = other.search(key="copy 1")
+        spread.refresh()
+        assert same(spread.search(key="copy 1"), wanted)
+        busy, idle = (open_files(index.path, actors(actor._actor_id.hex())["Pid"]) for actor in some._actors)
+        assert busy > idle == 0
+    with pytest.raises(EngineError, match="were closed"):
+        some.shelves(spread._snapshot)
 
 
 def test_errors_are_resights_own(searchers: RaySearchers, tmp_path: Path) -> None:

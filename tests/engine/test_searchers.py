@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -14,7 +15,7 @@ import pytest
 from resight import Index
 from resight.engine import LocalEngine
 from resight.engine.searchers import Assigned, Searcher
-from resight.errors import IndexDamagedError, ResightError, UsageError
+from resight.errors import EngineError, IndexDamagedError, ResightError, UsageError
 from resight.features import extract
 from resight.images import from_array
 from resight.options import (
@@ -34,6 +35,7 @@ from resight.types import SearchResult
 from resight.vocabulary import Assigner, Vocabulary
 
 from ..scoring.made import similarity
+from ..server.test_writing import open_files
 from ..store.support import QuickDisk, entry, vocabulary
 from ..store.support import build as build_made
 from ..test_index import texture
@@ -72,9 +74,10 @@ class Twins:
     """What ``Index.spread`` wants, with so many searchers; forgetful ones die now and then, and others take over."""
 
     def __init__(self, count: int, *, forgetful: bool = False) -> None:
-        self.searchers, self._forgetful = [Searcher() for _ in range(count)], forgetful
+        self.searchers, self._forgetful, self.asked = [Searcher() for _ in range(count)], forgetful, 0
 
     def shelves(self, snapshot: Snapshot) -> Shelves:
+        self.asked += 1
         return Wired(snapshot, self.searchers, self._forgetful)
 
 
@@ -364,6 +367,79 @@ def sized(folder: Path, *features: int) -> list[list[int]]:
             writer.commit()
     with open_snapshot(folder) as snapshot:
         return deal(snapshot.manifest, 3)
+
+
+def test_a_searcher_that_opens_a_merged_commit_again(tmp_path: Path) -> None:
+    """It finds nothing of it; the search begins anew, on the newest commit."""
+    with Index.create(tmp_path / "i", features=FEATURES) as index:
+        fill(index)
+    twins = Twins(2)
+    with Index.open(index.path) as spread_out:
+        spread_out.spread(twins)
+        old = spread_out._shelves
+        for number in range(2):
+            with Index.open(index.path) as other:
+                other.add(texture(200 + number, size=SIZE), key=f"new {number}")
+                other.merge()
+                wanted, compared = other.search(key="copy 1"), other.compare(key="wall 0", other="wall 1")
+            twins.searchers[0] = Searcher()
+            assert same(spread_out.search(key="copy 1"), wanted)
+            spread_out._shelves = old  # as of a search that has been under way all the time
+            assert same(spread_out.compare(key="wall 0", other="wall 1"), compared)
+        for file in index.path.glob("segments/*/sums.npy"):
+            file.unlink()
+        twins.searchers[0] = Searcher()
+        with pytest.raises(IndexDamagedError, match=r"sums\.npy"):
+            spread_out.search(key="copy 1")
+
+
+def test_searchers_let_old_commits_go(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i", features=FEATURES) as index:
+        fill(index)
+    twins, open_now = Twins(2), []
+    gc.disable()  # circles would be found sooner or later; files must not wait for that
+    try:
+        with Index.open(index.path) as spread_out:
+            spread_out.spread(twins)
+            for number in range(4):
+                with Index.open(index.path) as other:
+                    other.add(texture(200 + number, size=SIZE), key=f"new {number}")
+                    other.merge()
+                spread_out.refresh()
+                assert spread_out.search(key="copy 1").hits
+                open_now.append(open_files(index.path))
+            assert open_now[2:] == [open_now[1]] * 2
+            before = open_now[-1]
+            twins.searchers[0].rest()
+            assert open_files(index.path) < before
+    finally:
+        gc.enable()
+
+
+class Full:
+    def shelves(self, snapshot: Snapshot) -> Shelves:
+        raise EngineError("no room")
+
+
+def test_searchers_that_refuse_change_nothing(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i", features=FEATURES) as index:
+        fill(index)
+        with pytest.raises(EngineError, match="no room"):
+            index.spread(Full())
+        index.add(texture(200, size=SIZE), key="new")
+        index.commit()
+        assert index.search(key="new").hits
+
+
+def test_an_index_that_closes_asks_no_searcher(tmp_path: Path) -> None:
+    twins = Twins(2)
+    with Index.create(tmp_path / "i", features=FEATURES) as index:
+        fill(index)
+        index.spread(twins)
+        index.add(texture(200, size=SIZE), key="new")
+    assert twins.asked == 1
+    with Index.open(index.path) as again:
+        assert "new" in again
 
 
 def test_segments_are_dealt_evenly(tmp_path: Path) -> None:

@@ -19,7 +19,10 @@ import httpx
 import pytest
 
 from resight import Index
+from resight.errors import EngineError
+from resight.search import OneShelf, Shelves
 from resight.server import Collection
+from resight.store import Snapshot
 from resight.store.lock import WriterLock
 
 from ..test_index import texture, write
@@ -255,6 +258,29 @@ def test_uploads_move_with_the_index(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are listed by Linux alone")
+class FailingOnce:
+    """Searchers that fail when they are asked for the second time: by the refresh after a commit."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    def shelves(self, snapshot: Snapshot) -> Shelves:
+        self._asked += 1
+        if self._asked == 2:
+            raise EngineError("no room")
+        return OneShelf(snapshot)
+
+
+def test_a_committed_picture_keeps_its_file_whatever_fails_then(tmp_path: Path) -> None:
+    collection = Collection(fill(tmp_path).index, FailingOnce())
+    with pytest.raises(EngineError, match="no room"):
+        collection.add(png(30), name="a")
+    row, new = collection.add(png(30), name="a")
+    assert not new
+    assert collection.jpeg(row, side=100)
+    collection.close()
+
+
 def test_files_of_replaced_snapshots_are_closed(tmp_path: Path) -> None:
     """When their last search ends; not when garbage happens to be collected."""
     collection = Collection(fill(tmp_path).index)
@@ -284,10 +310,10 @@ def test_files_of_replaced_snapshots_are_closed(tmp_path: Path) -> None:
     collection.close()
 
 
-def open_files(folder: Path) -> int:
-    """Files below this folder that the process holds open, each as often as it is open."""
+def open_files(folder: Path, process: int | str = "self") -> int:
+    """Files below this folder that a process holds open, each as often as it is open."""
     count = 0
-    for entry in os.scandir("/proc/self/fd"):
+    for entry in os.scandir(f"/proc/{process}/fd"):
         with suppress(OSError):  # the one that lists them
             count += os.readlink(entry.path).startswith(f"{folder}/")
     return count

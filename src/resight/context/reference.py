@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import arrays_of
 from ..machine import processors
 from ..options import ContextOptions, ScoringOptions, from_dict, to_dict
 from ..postings import build, frozen
@@ -102,7 +103,7 @@ class Reference:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Reference:
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        with arrays_of(data) as arrays:
             lists = frozen(*(arrays[name] for name in ("offsets", "image", "signature", "geometry")))
             described = json.loads(arrays["description"].tobytes())
             pictures, bounds = len(arrays["delta"]), arrays.get("bounds")

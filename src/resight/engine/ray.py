@@ -44,6 +44,18 @@ class RayEngine:
     ) -> Iterator[ResultT]:
         """As ``Engine`` says."""
         ray = connect(self.address)
+        try:
+            yield from self._run(ray, plan, jobs, on_crash)
+        except ray.exceptions.RayError as error:
+            raise EngineError(f"the cluster cannot do its work ({error}); see `ray status`") from error
+
+    def _run(
+        self,
+        ray: Any,
+        plan: Callable[[], Callable[[JobT], ResultT]],
+        jobs: Iterable[JobT],
+        on_crash: Callable[[JobT], ResultT],
+    ) -> Iterator[ResultT]:
         work = ray.remote(num_cpus=1, max_retries=RETRIES)(_work)
         shared = ray.put(plan)
         waiting = iter(jobs)
@@ -71,8 +83,6 @@ class RayEngine:
                 ray.exceptions.ObjectLostError,
             ):
                 result = on_crash(job)
-            except ray.exceptions.RayError as error:
-                raise EngineError(f"the cluster cannot do its work ({error}); see `ray status`") from error
             under_way.popleft()
             yield result
 

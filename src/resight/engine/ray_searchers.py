@@ -28,16 +28,22 @@ class RaySearchers:
         options = {"num_cpus": PROCESSORS, "max_restarts": -1, "max_task_retries": -1, "scheduling_strategy": "SPREAD"}
         self._kind = self._ray.remote(**options)(Searcher)
         self._actors: list[Any] = []
+        self._closed = False
 
     def shelves(self, snapshot: Snapshot) -> Shelves:
+        if self._closed:
+            raise EngineError("these searchers were closed; make others")
         dealt = deal(snapshot.manifest, self._count)
         self._actors += [self._kind.remote() for _ in range(len(dealt) - len(self._actors))]
+        if resting := [idle.rest.remote() for idle in self._actors[len(dealt) :]]:
+            self._ray.wait(resting, num_returns=len(resting), timeout=PATIENCE)
         return _RayShelves(self._ray, snapshot, dict(zip(self._actors, dealt, strict=False)))
 
     def close(self) -> None:
         for actor in self._actors:
             self._ray.kill(actor)
         self._actors.clear()
+        self._closed = True
 
     def __enter__(self) -> RaySearchers:
         return self

@@ -45,7 +45,7 @@ class Searcher:
     """Answers letters about what it is assigned. All that it remembers it can find out again, or is told again."""
 
     def __init__(self) -> None:
-        self._shelves: deque[tuple[Assigned, Shelf]] = deque(maxlen=COMMITS)
+        self._shelves: deque[tuple[Assigned, Shelf]] = deque()
         self._askings: deque[Asking] = deque(maxlen=SEARCHES)
 
     def answer(self, assigned: Assigned, letter: Letter | None) -> Any:
@@ -60,9 +60,17 @@ class Searcher:
         for known, shelf in self._shelves:
             if known == assigned:
                 return shelf
+        while len(self._shelves) >= COMMITS:
+            self._shelves.popleft()[1].close()
         shelf = Shelf.some(assigned.folder, assigned.manifest, assigned.numbers)
         self._shelves.append((assigned, shelf))
         return shelf
+
+    def rest(self) -> None:
+        """Hold nothing until there is a letter again; what others have removed would else stay on disk."""
+        while self._shelves:
+            self._shelves.popleft()[1].close()
+        self._askings.clear()
 
     def _kept(self, asking: Asking) -> Asking:
         """The same as before, with which its scores are kept; it learns what has become known since."""

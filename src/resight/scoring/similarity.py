@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from .._numba import kernel
+from ..arrays import arrays_of
 from ..errors import UsageError
 from ..postings import Lists
 from ..types import Bytes, Float32, Float64, Int64, UInt32
@@ -99,7 +100,7 @@ class Similarity:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Similarity:
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        with arrays_of(data) as arrays:
             return cls(arrays["pattern"], arrays["weights"], arrays["group"])
 
 

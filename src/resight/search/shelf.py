@@ -82,6 +82,11 @@ class Shelf:
         known: dict[str, npt.NDArray[Any]] = {}
         return cls(Snapshot(folder, manifest, Spread(known, lasting=True)), numbers, known)
 
+    def close(self) -> None:
+        """Let the files go. Readings know their shelf, and would hold them until garbage is collected."""
+        self._readings.clear()
+        self.snapshot.close()
+
     def answer(self, letter: Letter) -> Any:
         """What the step returns; or which counts over all shelves must be known first (``Wanted``)."""
         try:

@@ -16,11 +16,11 @@ import numpy as np
 from .. import images
 from ..analyse import content_hash
 from ..duplicates import Group, Kind
-from ..errors import ImageError
+from ..errors import ImageError, ResightError
 from ..index import Index
 from ..options import ImageOptions, ServeOptions
 from ..search import Searchers, missing
-from ..store import Disk, Row
+from ..store import Disk, Row, open_snapshot
 from ..store.disk import writing
 from ..store.manifest import NAME as MANIFEST
 from ..types import Bytes, SearchResult
@@ -148,9 +148,18 @@ class Collection:
                 self._keep(file, data)
                 index.commit()
             except BaseException:
-                file.unlink(missing_ok=True)
+                if not self._committed(key):
+                    file.unlink(missing_ok=True)
                 raise
         return self.row(key), True
+
+    def _committed(self, key: str) -> bool:
+        """Whether the picture is in the last commit, or it cannot be told; whatever has failed since."""
+        try:
+            with open_snapshot(self.path) as snapshot:
+                return snapshot.find(key) is not None
+        except ResightError:
+            return True
 
     def remove(self, key: str) -> None:
         """Remove a picture from the index; its file as well, if it was uploaded."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import READING
 from ..errors import IndexDamagedError, StoreError
 from ..types import Bytes, Int64, UInt32
 
@@ -90,7 +91,8 @@ class CheckedFile:
             head = io.BytesIO(self.bytes[:BLOCK].tobytes())
             if np.lib.format.read_magic(head) != (1, 0):
                 raise ValueError("not .npy version 1.0")
-            shape, _, found = np.lib.format.read_array_header_1_0(head)
+            with READING:
+                shape, _, found = np.lib.format.read_array_header_1_0(head)
         except ValueError as error:
             raise damaged(self.path, str(error)) from None
         start = head.tell()

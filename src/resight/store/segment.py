@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import array_of, arrays_of
 from ..postings import GEOMETRY, SHAPED, Lists, build, cells, count, forward, frozen, of_picture, worth_cells
 from ..scoring import Similarity
 from ..types import Float32, Int32, Int64, UInt32, Words
@@ -167,7 +168,7 @@ class Segment:
 
     def __init__(self, folder: Path, record: SegmentRecord, *, codes: int) -> None:
         self.record, self.folder, self.codes = record, folder / FOLDER / record.name, codes
-        sums = np.load(io.BytesIO(read_whole(self.folder / SUMS, record.sums)), allow_pickle=False)
+        sums = array_of(read_whole(self.folder / SUMS, record.sums))
         self.files: dict[str, CheckedFile] = {}
         start = 0
         for file, size in record.files.items():
@@ -198,7 +199,7 @@ class Segment:
         self.table = table.Table(self.files[table.NAME])
 
     def _read_terms(self, file: FileRecord) -> Float32:
-        terms = np.load(io.BytesIO(read_whole(self.folder / file.name, file)), allow_pickle=False)
+        terms = array_of(read_whole(self.folder / file.name, file))
         if terms.shape != (self.record.pictures,):
             raise damaged(self.folder / file.name, f"{terms.shape} terms for {self.record.pictures} pictures")
         return np.asarray(terms, np.float32)
@@ -212,7 +213,7 @@ class Segment:
         df = np.zeros(self.words, np.int64)
         if not self._dead_data:
             return Dead(np.zeros(0, np.uint32), df)
-        with np.load(io.BytesIO(self._dead_data), allow_pickle=False) as arrays:
+        with arrays_of(self._dead_data) as arrays:
             df[arrays["words"]] = arrays["df"]
             return Dead(arrays["ordinals"], df)
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import arrays_of
 from ..errors import VocabularyError
 from ..options import GIVEN, GIVEN_POINTS, FeatureOptions
 from ..types import Bytes, Float32
@@ -112,7 +113,7 @@ class Vocabulary:
     @classmethod
     def from_bytes(cls, data: bytes, *, name: str) -> Vocabulary:
         try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            with arrays_of(data) as arrays:
                 vocabulary = cls(
                     centroids=arrays["centroids"],
                     projection=arrays["projection"],
@@ -189,7 +190,7 @@ class Vocabulary:
         vocabulary = cls.from_bytes(data, name=f"the ready vocabulary of {name}")
         if not codes:
             return vocabulary
-        with np.load(io.BytesIO(folder.joinpath("codebooks.npz").read_bytes()), allow_pickle=False) as arrays:
+        with arrays_of(folder.joinpath("codebooks.npz").read_bytes()) as arrays:
             return replace(vocabulary, codebooks=arrays["codebooks"])
 
 
