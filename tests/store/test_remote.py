@@ -103,6 +103,17 @@ def test_what_one_machine_commits_another_reads(tmp_path: Path, url: str) -> Non
     assert mirrored - {"writer.lock"} == {"manifest", *files_of(manifest)}
 
 
+@pytest.mark.parametrize("variable", ["RESIGHT_CACHE", "XDG_CACHE_HOME", None])
+def test_a_mirror_in_a_relative_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str | None) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RESIGHT_CACHE", raising=False)
+    if variable:
+        monkeypatch.setenv(variable, "cache")
+    here, elsewhere = Remote(URL, base=None if variable else Path("mirror")), Remote(URL, base=tmp_path / "elsewhere")
+    made(here, "a", "b")
+    assert keys(elsewhere) == keys(here) == ["a", "b"]
+
+
 def test_only_what_is_missing_is_fetched(machine: MadeRemote) -> None:
     made(machine("here"), "a", "b", "c")
     elsewhere = machine("elsewhere")

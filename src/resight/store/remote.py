@@ -53,7 +53,8 @@ class Remote:
 
     def __init__(self, url: str, *, base: Path | None = None) -> None:
         self.bucket, self.url = Bucket(url), url.rstrip("/")
-        self.base = base or cache_folder() / "mirrors" / hashlib.sha256(self.url.encode()).hexdigest()[:16]
+        base = base or cache_folder() / "mirrors" / hashlib.sha256(self.url.encode()).hexdigest()[:16]
+        self.base = base.absolute()  # as the writer's folder is, by which a commit is recognised
         self.folder = self.base / "index.resight"
         self._disk = Disk()
 
