@@ -26,6 +26,7 @@ from resight.store import Disk, Remote, RemoteWriter, check, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.bucket import LEASE
 from resight.store.remote import files_of
+from resight.urls import files_under
 
 from ..elsewhere import FaultyFileSystem
 from .support import NEVER_MERGE, SETTINGS, QuickDisk, entry, similarity, vocabulary
@@ -178,7 +179,7 @@ def test_a_failure_at_any_step_leaves_the_last_commit(machine: MadeRemote, when:
     operations, seen = FaultyFileSystem.done, set()
     assert len(operations) > 60
     for step, operation in enumerate(operations):
-        if when == "after" and operation not in ("put_file", "mv", "rm_file"):
+        if when == "after" and operation not in ("put_file", "cp_file", "rm_file"):
             continue  # what was only read has changed nothing
         MemoryFileSystem.store.clear()
         files, _ = url_to_fs(URL)
@@ -347,12 +348,31 @@ def test_a_merge_while_another_machine_fetches(machine: MadeRemote) -> None:
     assert seen
 
 
+@pytest.mark.parametrize("name", ["a[1]", "a*", "what?"])
+@pytest.mark.parametrize("url", ["memory://some{name}/x/i.resight", "file://{folder}/x/{name}.resight"])
+def test_no_name_is_a_pattern(tmp_path: Path, url: str, name: str) -> None:
+    for other in ("a1", "a2", "ab", "whatever"):  # what a pattern would find
+        made(Remote(url.format(folder=tmp_path, name=other), base=tmp_path / f"mirror of {other}"), other)
+    here = made(Remote(url.format(folder=tmp_path, name=name), base=tmp_path / "here"), "x", "y", "z")
+    with RemoteWriter(here) as writer:
+        writer.remove("z")
+        writer.merge()
+    elsewhere = Remote(here.url, base=tmp_path / "elsewhere")
+    assert keys(elsewhere) == ["x", "y"]
+    assert not elsewhere.check().problems
+    assert set(files_under(here.url) or ()) == {"manifest", *files_of(manifests.read(here.folder))}
+    for other in ("a1", "a2", "ab", "whatever"):
+        assert keys(Remote(url.format(folder=tmp_path, name=other), base=tmp_path / f"mirror of {other}")) == [other]
+
+
 def test_a_url_that_leads_nowhere() -> None:
     for url, words in (
         ("nosuch://bucket/x", "Protocol not known"),
         ("gs://bucket/x", "gcsfs"),
         ("zip://a::s3://b/c.zip", "chain of URLs"),
         ("ftp://me:secret@host/x", "password"),
+        ("ftp://me@home:secret@[host/x", "password"),
+        ("ftp://[host/x", "check the URL"),
     ):
         with pytest.raises(UsageError, match=words) as caught:
             Remote(url)
