@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count
+from itertools import count, groupby
 from pathlib import Path
 
 import pytest
@@ -33,6 +36,7 @@ from .support import NEVER_MERGE, SETTINGS, QuickDisk, entry, similarity, vocabu
 
 URL = "faulty://bucket/i.resight"
 MadeRemote = Callable[[str], Remote]
+Beside = Callable[[Callable[[], object]], "Future[object]"]
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +55,31 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def machine(tmp_path: Path) -> MadeRemote:
     """The index as a machine of this name sees it."""
     return lambda name: Remote(URL, base=tmp_path / name)
+
+
+@pytest.fixture
+def beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
+    """Does something in another thread; comes back when that has to wait for a lock, or has come to its end."""
+    paused, flock = threading.Event(), fcntl.flock
+
+    def heard(file: int, operation: int) -> None:
+        try:
+            flock(file, operation | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if operation & fcntl.LOCK_NB:
+                raise
+            paused.set()
+            flock(file, operation)
+
+    def begun(work: Callable[[], object]) -> Future[object]:
+        future = pool.submit(work)
+        future.add_done_callback(lambda _: paused.set())
+        assert paused.wait(60)
+        return future
+
+    monkeypatch.setattr("fcntl.flock", heard)
+    with ThreadPoolExecutor() as pool:
+        yield begun
 
 
 def keys(remote: Remote) -> list[str]:
@@ -239,6 +268,44 @@ def test_one_writer_at_a_time(machine: MadeRemote) -> None:
         writer.remove("c")
         writer.commit()
     assert keys(here) == BEFORE
+
+
+def test_a_reader_of_the_writers_machine_pulls_before_each_step(machine: MadeRemote) -> None:
+    made(machine("here"), *BEFORE)
+    found, fetched = list[list[str]](), set[str]()
+
+    def pull(operation: str, path: str) -> None:
+        found.append(keys(machine("here")))
+        if "get_file" in FaultyFileSystem.done:
+            fetched.add(operation)
+        FaultyFileSystem.done = ()
+
+    with RemoteWriter(machine("here"), options=NEVER_MERGE) as writer:
+        FaultyFileSystem.rest()
+        FaultyFileSystem.hook = pull
+        writer.remove("a")
+        writer.add(entry("c", 7))
+        writer.commit()
+        writer.merge()
+        FaultyFileSystem.rest()
+    assert [state for state, _ in groupby(found)] == [BEFORE, AFTER]
+    assert fetched == {"rm_file"}  # when the manifest has got its name there, and not yet in the mirror
+    assert keys(machine("here")) == keys(machine("elsewhere")) == AFTER
+    assert not check(machine("here").folder).problems
+    assert there() == named()
+
+
+def test_a_commit_gets_into_the_mirror_while_nobody_pulls(machine: MadeRemote, beside: Beside) -> None:
+    """Else one who found an older manifest at the URL could put it into the place of the new one."""
+    here = made(machine("here"), *BEFORE)
+    with RemoteWriter(machine("here")) as writer:
+        writer.add(entry("c", 2))
+        with here.pulling():
+            committing = beside(writer.commit)
+            assert keys(machine("elsewhere")) == ["a", "b", "c", "e"]
+            assert manifests.read(here.folder).pictures == 3
+        assert committing.result()
+        assert manifests.read(here.folder).pictures == 4
 
 
 def test_a_lease_that_says_nothing_is_respected(machine: MadeRemote) -> None:

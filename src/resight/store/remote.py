@@ -56,6 +56,9 @@ class Remote:
         base = base or cache_folder() / "mirrors" / hashlib.sha256(self.url.encode()).hexdigest()[:16]
         self.base = base.absolute()  # as the writer's folder is, by which a commit is recognised
         self.folder = self.base / "index.resight"
+        # Where a file is until it is checked: others may have mapped what the mirror holds under its name, and a writer
+        # makes files in the mirror, too.
+        self._arrived = self.base / "arriving"
         self._disk = Disk()
 
     # Reading
@@ -65,7 +68,7 @@ class Remote:
 
     def pull(self) -> None:
         """Let the mirror be what was committed last. A file that is not what the manifest says raises."""
-        with writing(self.base), self._pulling():
+        with writing(self.base), self.pulling():
             while (data := self._committed()) != self._mirrored():
                 manifest = manifests.parse(data, self.bucket.at(manifests.NAME))
                 if strange := [name for name in files_of(manifest) if not PLAIN.fullmatch(name)]:
@@ -78,10 +81,8 @@ class Remote:
                     if self._committed() == data:
                         raise IndexDamagedError(f"{self.url} is damaged ({error} is missing); {RESTORE}") from None
                     continue
-                self._disk.write(self.folder / NEW, data)
-                self._disk.sync(self.folder / NEW)
-                self._disk.rename(self.folder / NEW, self.folder / manifests.NAME)
-                self._disk.sync(self.folder)
+                self._disk.write(self._arrived, data)
+                self._keep(manifests.NAME)
                 self._sweep_mirror(manifest)
 
     def check(self) -> CheckReport:
@@ -150,27 +151,28 @@ class Remote:
 
     @contextmanager
     def _arriving(self, name: str) -> Iterator[Path]:
-        """A file that was fetched, to be checked; then it gets its name in the mirror.
-
-        Until then it has a place of its own: other processes may have mapped what the mirror holds under this name.
-        """
-        arrived, target = self.base / "arriving", self.folder / name
-        self.bucket.download(name, arrived)
+        """A file that was fetched, to be checked; then it gets its name in the mirror."""
+        self.bucket.download(name, self._arrived)
         try:
-            yield arrived
+            yield self._arrived
         except IndexDamagedError:
             raise IndexDamagedError(
                 f"{self.bucket.at(name)} is damaged, or was on its way here; try again, and if that does not help, "
                 f"{RESTORE}"
             ) from None
+        self._keep(name)
+
+    def _keep(self, name: str) -> None:
+        """What has arrived, under this name in the mirror."""
+        target = self.folder / name
         self._disk.make_folder(target.parent)
-        self._disk.sync(arrived)
-        self._disk.rename(arrived, target)
+        self._disk.sync(self._arrived)
+        self._disk.rename(self._arrived, target)
         self._disk.sync(target.parent)
 
     @contextmanager
-    def _pulling(self) -> Iterator[None]:
-        """One process at a time fetches; others wait, and find it done."""
+    def pulling(self) -> Iterator[None]:
+        """One process at a time fetches; others wait, and find it done. Who is inside must not ask again."""
         self._disk.make_folder(self.base)
         with (self.base / "pull.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -274,13 +276,14 @@ class _Publisher(Disk):
         self._remote = remote
 
     def rename(self, source: Path, target: Path) -> None:
-        commit = target == self._remote.folder / manifests.NAME
-        if commit:
-            self._remote.publish(source)
-        super().rename(source, target)
-        if commit:
-            with suppress(StoreError):  # the commit stands; the next one tries again
-                self._remote.sweep()
+        if target != self._remote.folder / manifests.NAME:
+            super().rename(source, target)
+            return
+        self._remote.publish(source)
+        with self._remote.pulling():  # else a reader that has found an older manifest there could put it over this one
+            super().rename(source, target)
+        with suppress(StoreError):  # the commit stands; the next one tries again
+            self._remote.sweep()
 
 
 def files_of(manifest: Manifest) -> dict[str, tuple[int, int]]:
