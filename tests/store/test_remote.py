@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import count, groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fsspec.core import url_to_fs
@@ -28,7 +29,7 @@ from resight.errors import (
 from resight.store import Disk, Remote, RemoteWriter, check, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.bucket import LEASE
-from resight.store.remote import files_of
+from resight.store.remote import files_of, leftovers
 from resight.urls import files_under
 
 from ..elsewhere import FaultyFileSystem
@@ -306,6 +307,24 @@ def test_a_commit_gets_into_the_mirror_while_nobody_pulls(machine: MadeRemote, b
             assert manifests.read(here.folder).pictures == 3
         assert committing.result()
         assert manifests.read(here.folder).pictures == 4
+
+
+def test_a_writer_starts_while_a_reader_of_its_machine_sweeps(
+    machine: MadeRemote, beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(machine("here"), *BEFORE)
+    writers = list[Future[object]]()
+
+    def start_writer(*given: Any) -> list[str]:
+        if not writers:
+            writers.append(beside(lambda: change(machine("second"))))
+            assert not writers[0].done()
+        return leftovers(*given)
+
+    monkeypatch.setattr("resight.store.remote.leftovers", start_writer)
+    machine("second").pull()
+    assert writers[0].result() == ["commit", "merge"]
+    assert keys(machine("second")) == AFTER
 
 
 def test_a_lease_that_says_nothing_is_respected(machine: MadeRemote) -> None:

@@ -200,7 +200,10 @@ class Remote:
     @contextmanager
     def lease(self) -> Iterator[None]:
         """The right to write, for this process alone."""
-        with self._alone(), self.bucket.leased(self._identity()):
+        with ExitStack() as held:
+            with writing(self.base), self.pulling():  # a reader that sweeps is no writer to be told of
+                held.enter_context(self._alone())
+            held.enter_context(self.bucket.leased(self._identity()))
             yield
 
     def _identity(self) -> str:
