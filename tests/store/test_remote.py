@@ -408,16 +408,76 @@ def test_a_manifest_cannot_reach_out_of_the_mirror(machine: MadeRemote, tmp_path
     assert not elsewhere.folder.exists()
 
 
-def test_a_damaged_mirror_is_dropped_by_check(machine: MadeRemote) -> None:
-    here = made(machine("here"), *BEFORE)
-    file = here.folder / "segments/00000001/signature.npy"
+def flip(file: Path, place: int = -1) -> None:
+    """One bit of it."""
     data = bytearray(file.read_bytes())
-    data[-1] ^= 1
+    data[place] ^= 1
     file.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["manifest", "vocabulary.npz", "sums.npy", "signature.npy"])
+def test_a_damaged_mirror_is_dropped_by_check(machine: MadeRemote, name: str) -> None:
+    here = made(machine("here"), *BEFORE)
+    (file,) = here.folder.rglob(name)
+    sound = file.read_bytes()
+    flip(file)
     assert not here.check().problems  # what is at the URL is sound
     assert not here.folder.exists()
     assert keys(here) == BEFORE
-    assert file.read_bytes() != data
+    assert file.read_bytes() == sound
+
+
+def test_a_mirror_that_cannot_be_dropped(machine: MadeRemote) -> None:
+    here = made(machine("here"), *BEFORE)
+    manifest = here.folder / "manifest"
+    manifest.unlink()
+    manifest.mkdir()
+    with pytest.raises(StoreError, match="cannot write"):
+        here.check()
+
+
+def test_nobody_pulls_while_a_damaged_mirror_is_dropped(
+    machine: MadeRemote, beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = made(machine("here"), *BEFORE)
+    flip(here.folder / "vocabulary.npz")
+    pulls = list[Future[object]]()
+
+    def pull_first(disk: Disk, path: Path) -> None:
+        if path == here.folder:
+            pulls.append(beside(machine("here").pull))
+            assert not pulls[0].done()
+        remove(disk, path)
+
+    remove = Disk.remove
+    monkeypatch.setattr(Disk, "remove", pull_first)
+    assert not here.check().problems
+    pulls[0].result()
+    assert not check(here.folder).problems
+
+
+def test_a_mirror_with_a_damaged_manifest_is_fetched_again(machine: MadeRemote) -> None:
+    manifest = made(machine("here"), *BEFORE).folder / "manifest"
+    sound = manifest.read_bytes()
+    for place in (0, sound.index(b"6"), sound.index(b"\n"), len(sound) // 2, len(sound) - 1):
+        flip(manifest, place)
+        assert keys(machine("here")) == BEFORE
+        assert manifest.read_bytes() == sound
+    flip(manifest)
+    assert change(machine("here")) == ["commit", "merge"]
+    assert keys(machine("elsewhere")) == AFTER
+
+
+def test_damaged_checksums_in_a_mirror_are_fetched_again(machine: MadeRemote) -> None:
+    made(machine("here"), *BEFORE)
+    elsewhere = machine("elsewhere")
+    elsewhere.pull()
+    flip(elsewhere.folder / "segments/00000001/sums.npy")
+    with RemoteWriter(machine("here"), options=NEVER_MERGE) as writer:
+        writer.add(entry("c", 7))
+        writer.commit()
+    assert keys(elsewhere) == ["a", "b", "c", "e"]
+    assert not check(elsewhere.folder).problems
 
 
 def test_a_merge_while_another_machine_fetches(machine: MadeRemote) -> None:

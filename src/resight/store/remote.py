@@ -93,10 +93,19 @@ class Remote:
             report = check(fresh.folder)
         finally:
             shutil.rmtree(fresh.base, ignore_errors=True)
-        if self._mirrored() is not None and check(self.folder).problems:
-            with self._alone():
-                shutil.rmtree(self.folder)
+        if self._mirror_is_damaged():
+            with writing(self.base), self.pulling(), self._alone():
+                (self.folder / manifests.NAME).unlink(missing_ok=True)  # first: without it nothing else here counts
+                self._disk.remove(self.folder)
         return report
+
+    def _mirror_is_damaged(self) -> bool:
+        try:
+            return bool(check(self.folder).problems)
+        except IndexMissingError:
+            return False
+        except IndexDamagedError:
+            return True
 
     def _committed(self) -> bytes:
         """The manifest at the URL."""
@@ -115,8 +124,11 @@ class Remote:
             return None
 
     def _mirrored_files(self) -> dict[str, tuple[int, int]]:
-        data = self._mirrored()
-        return files_of(manifests.parse(data, self.folder / manifests.NAME)) if data else {}
+        """What need not be fetched: nothing, if the mirror's manifest is damaged."""
+        try:
+            return files_of(manifests.read(self.folder))
+        except (IndexMissingError, IndexDamagedError):
+            return {}
 
     def _fetch(self, manifest: Manifest) -> None:
         """Those files of a manifest that the mirror lacks."""
@@ -133,17 +145,24 @@ class Remote:
 
     def _fetch_segment(self, segment: SegmentRecord, wanted: set[str]) -> None:
         place = f"{FOLDER}/{segment.name}"
-        for record in (segment.sums, *segment.beside):
+        for record in segment.beside:
             if f"{place}/{record.name}" in wanted:
                 self._fetch_whole(f"{place}/{record.name}", record)
-        data = read_whole(self.folder / place / segment.sums.name, segment.sums)
-        sums, start = np.load(io.BytesIO(data), allow_pickle=False), 0
+        sums, start = np.load(io.BytesIO(self._sums(segment)), allow_pickle=False), 0
         for file, size in segment.files.items():
             stop = start + block_count(size)
             if (name := f"{place}/{file}") in wanted:
                 with self._arriving(name) as arrived:
                     CheckedFile(arrived, size=size, sums=sums[start:stop]).check()
             start = stop
+
+    def _sums(self, segment: SegmentRecord) -> bytes:
+        """A segment's checksums: the mirror's, or fetched, if it has none or damaged ones."""
+        name = f"{FOLDER}/{segment.name}/{segment.sums.name}"
+        with suppress(IndexDamagedError):
+            return read_whole(self.folder / name, segment.sums)
+        self._fetch_whole(name, segment.sums)
+        return read_whole(self.folder / name, segment.sums)
 
     def _fetch_whole(self, name: str, record: FileRecord) -> None:
         with self._arriving(name) as arrived:
