@@ -8,7 +8,7 @@ from typing import Any
 from fsspec import register_implementation
 from fsspec.implementations.memory import MemoryFileSystem
 
-COUNTED = ("cat_file", "get_file", "put_file", "info", "mv", "rm_file", "find", "makedirs")
+COUNTED = ("cat_file", "get_file", "put_file", "info", "cp_file", "rm_file", "find", "makedirs")
 
 
 class FaultyFileSystem(MemoryFileSystem):  # type: ignore[misc]

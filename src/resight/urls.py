@@ -10,7 +10,6 @@ import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
 from .errors import UsageError
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 Place = str | Path
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_PASSWORD = re.compile(r"[^/]*//[^/?#]*:[^/?#]*@")  # not by urlsplit, which refuses what some take: memory://a[1]/x
 
 
 class Site(NamedTuple):
@@ -46,7 +46,7 @@ def site(url: str) -> Site:
     """Raises UsageError, which names the remedy, where nothing can be reached by such a URL."""
     if "::" in url:
         raise UsageError(f"{url!r} is a chain of URLs, which resight does not follow; unpack or copy the files first")
-    if urlsplit(url).password is not None:
+    if _PASSWORD.match(url):
         raise UsageError(
             "a URL with a password in it would become a picture's key, for all to see; "
             "keep the password where the protocol's own package looks for it"
@@ -79,6 +79,20 @@ def files_under(url: str) -> list[str] | None:
         raise UsageError(f"{url!r} does not exist; check the URL") from None
     except Exception as error:  # each file system has errors of its own
         raise UsageError(f"cannot list {url!r}: {reason_of(error)}; check the URL and your access to it") from error
+
+
+def move_file(files: AbstractFileSystem, source: str, target: str) -> None:
+    """In one step for readers: by the file system's own move or, where it has none, by a copy.
+
+    What fsspec does for those that have none takes ``[``, ``*`` and ``?`` in a name for a pattern.
+    """
+    from fsspec import AbstractFileSystem
+
+    if getattr(files.mv, "__func__", None) is AbstractFileSystem.mv:
+        files.cp_file(source, target)
+        files.rm_file(source)
+    else:
+        files.mv(source, target)
 
 
 def reason_of(error: Exception) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count
+from itertools import count, groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fsspec.core import url_to_fs
@@ -25,13 +29,15 @@ from resight.errors import (
 from resight.store import Disk, Remote, RemoteWriter, check, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.bucket import LEASE
-from resight.store.remote import files_of
+from resight.store.remote import files_of, leftovers
+from resight.urls import files_under
 
 from ..elsewhere import FaultyFileSystem
 from .support import NEVER_MERGE, SETTINGS, QuickDisk, entry, similarity, vocabulary
 
 URL = "faulty://bucket/i.resight"
 MadeRemote = Callable[[str], Remote]
+Beside = Callable[[Callable[[], object]], "Future[object]"]
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +56,31 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def machine(tmp_path: Path) -> MadeRemote:
     """The index as a machine of this name sees it."""
     return lambda name: Remote(URL, base=tmp_path / name)
+
+
+@pytest.fixture
+def beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
+    """Does something in another thread; comes back when that has to wait for a lock, or has come to its end."""
+    paused, flock = threading.Event(), fcntl.flock
+
+    def heard(file: int, operation: int) -> None:
+        try:
+            flock(file, operation | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if operation & fcntl.LOCK_NB:
+                raise
+            paused.set()
+            flock(file, operation)
+
+    def begun(work: Callable[[], object]) -> Future[object]:
+        future = pool.submit(work)
+        future.add_done_callback(lambda _: paused.set())
+        assert paused.wait(60)
+        return future
+
+    monkeypatch.setattr("fcntl.flock", heard)
+    with ThreadPoolExecutor() as pool:
+        yield begun
 
 
 def keys(remote: Remote) -> list[str]:
@@ -101,6 +132,17 @@ def test_what_one_machine_commits_another_reads(tmp_path: Path, url: str) -> Non
     assert {str(p)[len(root) + 1 :] for p in files.find(root)} == {"manifest", *files_of(manifest)}
     mirrored = {p.relative_to(elsewhere.folder).as_posix() for p in elsewhere.folder.rglob("*") if p.is_file()}
     assert mirrored - {"writer.lock"} == {"manifest", *files_of(manifest)}
+
+
+@pytest.mark.parametrize("variable", ["RESIGHT_CACHE", "XDG_CACHE_HOME", None])
+def test_a_mirror_in_a_relative_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str | None) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RESIGHT_CACHE", raising=False)
+    if variable:
+        monkeypatch.setenv(variable, "cache")
+    here, elsewhere = Remote(URL, base=None if variable else Path("mirror")), Remote(URL, base=tmp_path / "elsewhere")
+    made(here, "a", "b")
+    assert keys(elsewhere) == keys(here) == ["a", "b"]
 
 
 def test_only_what_is_missing_is_fetched(machine: MadeRemote) -> None:
@@ -167,7 +209,7 @@ def test_a_failure_at_any_step_leaves_the_last_commit(machine: MadeRemote, when:
     operations, seen = FaultyFileSystem.done, set()
     assert len(operations) > 60
     for step, operation in enumerate(operations):
-        if when == "after" and operation not in ("put_file", "mv", "rm_file"):
+        if when == "after" and operation not in ("put_file", "cp_file", "rm_file"):
             continue  # what was only read has changed nothing
         MemoryFileSystem.store.clear()
         files, _ = url_to_fs(URL)
@@ -227,6 +269,62 @@ def test_one_writer_at_a_time(machine: MadeRemote) -> None:
         writer.remove("c")
         writer.commit()
     assert keys(here) == BEFORE
+
+
+def test_a_reader_of_the_writers_machine_pulls_before_each_step(machine: MadeRemote) -> None:
+    made(machine("here"), *BEFORE)
+    found, fetched = list[list[str]](), set[str]()
+
+    def pull(operation: str, path: str) -> None:
+        found.append(keys(machine("here")))
+        if "get_file" in FaultyFileSystem.done:
+            fetched.add(operation)
+        FaultyFileSystem.done = ()
+
+    with RemoteWriter(machine("here"), options=NEVER_MERGE) as writer:
+        FaultyFileSystem.rest()
+        FaultyFileSystem.hook = pull
+        writer.remove("a")
+        writer.add(entry("c", 7))
+        writer.commit()
+        writer.merge()
+        FaultyFileSystem.rest()
+    assert [state for state, _ in groupby(found)] == [BEFORE, AFTER]
+    assert fetched == {"rm_file"}  # when the manifest has got its name there, and not yet in the mirror
+    assert keys(machine("here")) == keys(machine("elsewhere")) == AFTER
+    assert not check(machine("here").folder).problems
+    assert there() == named()
+
+
+def test_a_commit_gets_into_the_mirror_while_nobody_pulls(machine: MadeRemote, beside: Beside) -> None:
+    """Else one who found an older manifest at the URL could put it into the place of the new one."""
+    here = made(machine("here"), *BEFORE)
+    with RemoteWriter(machine("here")) as writer:
+        writer.add(entry("c", 2))
+        with here.pulling():
+            committing = beside(writer.commit)
+            assert keys(machine("elsewhere")) == ["a", "b", "c", "e"]
+            assert manifests.read(here.folder).pictures == 3
+        assert committing.result()
+        assert manifests.read(here.folder).pictures == 4
+
+
+def test_a_writer_starts_while_a_reader_of_its_machine_sweeps(
+    machine: MadeRemote, beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(machine("here"), *BEFORE)
+    writers = list[Future[object]]()
+
+    def start_writer(*given: Any) -> list[str]:
+        if not writers:
+            writers.append(beside(lambda: change(machine("second"))))
+            assert not writers[0].done()
+        return leftovers(*given)
+
+    monkeypatch.setattr("resight.store.remote.leftovers", start_writer)
+    machine("second").pull()
+    assert writers[0].result() == ["commit", "merge"]
+    assert keys(machine("second")) == AFTER
 
 
 def test_a_lease_that_says_nothing_is_respected(machine: MadeRemote) -> None:
@@ -310,16 +408,76 @@ def test_a_manifest_cannot_reach_out_of_the_mirror(machine: MadeRemote, tmp_path
     assert not elsewhere.folder.exists()
 
 
-def test_a_damaged_mirror_is_dropped_by_check(machine: MadeRemote) -> None:
-    here = made(machine("here"), *BEFORE)
-    file = here.folder / "segments/00000001/signature.npy"
+def flip(file: Path, place: int = -1) -> None:
+    """One bit of it."""
     data = bytearray(file.read_bytes())
-    data[-1] ^= 1
+    data[place] ^= 1
     file.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["manifest", "vocabulary.npz", "sums.npy", "signature.npy"])
+def test_a_damaged_mirror_is_dropped_by_check(machine: MadeRemote, name: str) -> None:
+    here = made(machine("here"), *BEFORE)
+    (file,) = here.folder.rglob(name)
+    sound = file.read_bytes()
+    flip(file)
     assert not here.check().problems  # what is at the URL is sound
     assert not here.folder.exists()
     assert keys(here) == BEFORE
-    assert file.read_bytes() != data
+    assert file.read_bytes() == sound
+
+
+def test_a_mirror_that_cannot_be_dropped(machine: MadeRemote) -> None:
+    here = made(machine("here"), *BEFORE)
+    manifest = here.folder / "manifest"
+    manifest.unlink()
+    manifest.mkdir()
+    with pytest.raises(StoreError, match="cannot write"):
+        here.check()
+
+
+def test_nobody_pulls_while_a_damaged_mirror_is_dropped(
+    machine: MadeRemote, beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = made(machine("here"), *BEFORE)
+    flip(here.folder / "vocabulary.npz")
+    pulls = list[Future[object]]()
+
+    def pull_first(disk: Disk, path: Path) -> None:
+        if path == here.folder:
+            pulls.append(beside(machine("here").pull))
+            assert not pulls[0].done()
+        remove(disk, path)
+
+    remove = Disk.remove
+    monkeypatch.setattr(Disk, "remove", pull_first)
+    assert not here.check().problems
+    pulls[0].result()
+    assert not check(here.folder).problems
+
+
+def test_a_mirror_with_a_damaged_manifest_is_fetched_again(machine: MadeRemote) -> None:
+    manifest = made(machine("here"), *BEFORE).folder / "manifest"
+    sound = manifest.read_bytes()
+    for place in (0, sound.index(b"6"), sound.index(b"\n"), len(sound) // 2, len(sound) - 1):
+        flip(manifest, place)
+        assert keys(machine("here")) == BEFORE
+        assert manifest.read_bytes() == sound
+    flip(manifest)
+    assert change(machine("here")) == ["commit", "merge"]
+    assert keys(machine("elsewhere")) == AFTER
+
+
+def test_damaged_checksums_in_a_mirror_are_fetched_again(machine: MadeRemote) -> None:
+    made(machine("here"), *BEFORE)
+    elsewhere = machine("elsewhere")
+    elsewhere.pull()
+    flip(elsewhere.folder / "segments/00000001/sums.npy")
+    with RemoteWriter(machine("here"), options=NEVER_MERGE) as writer:
+        writer.add(entry("c", 7))
+        writer.commit()
+    assert keys(elsewhere) == ["a", "b", "c", "e"]
+    assert not check(elsewhere.folder).problems
 
 
 def test_a_merge_while_another_machine_fetches(machine: MadeRemote) -> None:
@@ -336,12 +494,31 @@ def test_a_merge_while_another_machine_fetches(machine: MadeRemote) -> None:
     assert seen
 
 
+@pytest.mark.parametrize("name", ["a[1]", "a*", "what?"])
+@pytest.mark.parametrize("url", ["memory://some{name}/x/i.resight", "file://{folder}/x/{name}.resight"])
+def test_no_name_is_a_pattern(tmp_path: Path, url: str, name: str) -> None:
+    for other in ("a1", "a2", "ab", "whatever"):  # what a pattern would find
+        made(Remote(url.format(folder=tmp_path, name=other), base=tmp_path / f"mirror of {other}"), other)
+    here = made(Remote(url.format(folder=tmp_path, name=name), base=tmp_path / "here"), "x", "y", "z")
+    with RemoteWriter(here) as writer:
+        writer.remove("z")
+        writer.merge()
+    elsewhere = Remote(here.url, base=tmp_path / "elsewhere")
+    assert keys(elsewhere) == ["x", "y"]
+    assert not elsewhere.check().problems
+    assert set(files_under(here.url) or ()) == {"manifest", *files_of(manifests.read(here.folder))}
+    for other in ("a1", "a2", "ab", "whatever"):
+        assert keys(Remote(url.format(folder=tmp_path, name=other), base=tmp_path / f"mirror of {other}")) == [other]
+
+
 def test_a_url_that_leads_nowhere() -> None:
     for url, words in (
         ("nosuch://bucket/x", "Protocol not known"),
         ("gs://bucket/x", "gcsfs"),
         ("zip://a::s3://b/c.zip", "chain of URLs"),
         ("ftp://me:secret@host/x", "password"),
+        ("ftp://me@home:secret@[host/x", "password"),
+        ("ftp://[host/x", "check the URL"),
     ):
         with pytest.raises(UsageError, match=words) as caught:
             Remote(url)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import IndexLockedError, ResightError, StoreError
-from ..urls import reason_of, site
+from ..urls import move_file, reason_of, site
 
 LEASE = "writer.lease"
 
@@ -66,7 +66,7 @@ class Bucket:
     def move(self, name: str, to: str) -> None:
         """In one step: a reader finds what was there before, or what is there now."""
         with self._reaching():
-            self._files.mv(self._path(name), self._path(to))
+            move_file(self._files, self._path(name), self._path(to))
 
     def remove(self, name: str) -> None:
         with self._reaching():

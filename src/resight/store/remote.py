@@ -53,8 +53,12 @@ class Remote:
 
     def __init__(self, url: str, *, base: Path | None = None) -> None:
         self.bucket, self.url = Bucket(url), url.rstrip("/")
-        self.base = base or cache_folder() / "mirrors" / hashlib.sha256(self.url.encode()).hexdigest()[:16]
+        base = base or cache_folder() / "mirrors" / hashlib.sha256(self.url.encode()).hexdigest()[:16]
+        self.base = base.absolute()  # as the writer's folder is, by which a commit is recognised
         self.folder = self.base / "index.resight"
+        # Where a file is until it is checked: others may have mapped what the mirror holds under its name, and a writer
+        # makes files in the mirror, too.
+        self._arrived = self.base / "arriving"
         self._disk = Disk()
 
     # Reading
@@ -64,7 +68,7 @@ class Remote:
 
     def pull(self) -> None:
         """Let the mirror be what was committed last. A file that is not what the manifest says raises."""
-        with writing(self.base), self._pulling():
+        with writing(self.base), self.pulling():
             while (data := self._committed()) != self._mirrored():
                 manifest = manifests.parse(data, self.bucket.at(manifests.NAME))
                 if strange := [name for name in files_of(manifest) if not PLAIN.fullmatch(name)]:
@@ -77,10 +81,8 @@ class Remote:
                     if self._committed() == data:
                         raise IndexDamagedError(f"{self.url} is damaged ({error} is missing); {RESTORE}") from None
                     continue
-                self._disk.write(self.folder / NEW, data)
-                self._disk.sync(self.folder / NEW)
-                self._disk.rename(self.folder / NEW, self.folder / manifests.NAME)
-                self._disk.sync(self.folder)
+                self._disk.write(self._arrived, data)
+                self._keep(manifests.NAME)
                 self._sweep_mirror(manifest)
 
     def check(self) -> CheckReport:
@@ -91,10 +93,19 @@ class Remote:
             report = check(fresh.folder)
         finally:
             shutil.rmtree(fresh.base, ignore_errors=True)
-        if self._mirrored() is not None and check(self.folder).problems:
-            with self._alone():
-                shutil.rmtree(self.folder)
+        if self._mirror_is_damaged():
+            with writing(self.base), self.pulling(), self._alone():
+                (self.folder / manifests.NAME).unlink(missing_ok=True)  # first: without it nothing else here counts
+                self._disk.remove(self.folder)
         return report
+
+    def _mirror_is_damaged(self) -> bool:
+        try:
+            return bool(check(self.folder).problems)
+        except IndexMissingError:
+            return False
+        except IndexDamagedError:
+            return True
 
     def _committed(self) -> bytes:
         """The manifest at the URL."""
@@ -113,8 +124,11 @@ class Remote:
             return None
 
     def _mirrored_files(self) -> dict[str, tuple[int, int]]:
-        data = self._mirrored()
-        return files_of(manifests.parse(data, self.folder / manifests.NAME)) if data else {}
+        """What need not be fetched: nothing, if the mirror's manifest is damaged."""
+        try:
+            return files_of(manifests.read(self.folder))
+        except (IndexMissingError, IndexDamagedError):
+            return {}
 
     def _fetch(self, manifest: Manifest) -> None:
         """Those files of a manifest that the mirror lacks."""
@@ -131,11 +145,10 @@ class Remote:
 
     def _fetch_segment(self, segment: SegmentRecord, wanted: set[str]) -> None:
         place = f"{FOLDER}/{segment.name}"
-        for record in (segment.sums, *segment.beside):
+        for record in segment.beside:
             if f"{place}/{record.name}" in wanted:
                 self._fetch_whole(f"{place}/{record.name}", record)
-        data = read_whole(self.folder / place / segment.sums.name, segment.sums)
-        sums, start = np.load(io.BytesIO(data), allow_pickle=False), 0
+        sums, start = np.load(io.BytesIO(self._sums(segment)), allow_pickle=False), 0
         for file, size in segment.files.items():
             stop = start + block_count(size)
             if (name := f"{place}/{file}") in wanted:
@@ -143,33 +156,42 @@ class Remote:
                     CheckedFile(arrived, size=size, sums=sums[start:stop]).check()
             start = stop
 
+    def _sums(self, segment: SegmentRecord) -> bytes:
+        """A segment's checksums: the mirror's, or fetched, if it has none or damaged ones."""
+        name = f"{FOLDER}/{segment.name}/{segment.sums.name}"
+        with suppress(IndexDamagedError):
+            return read_whole(self.folder / name, segment.sums)
+        self._fetch_whole(name, segment.sums)
+        return read_whole(self.folder / name, segment.sums)
+
     def _fetch_whole(self, name: str, record: FileRecord) -> None:
         with self._arriving(name) as arrived:
             read_whole(arrived, record)
 
     @contextmanager
     def _arriving(self, name: str) -> Iterator[Path]:
-        """A file that was fetched, to be checked; then it gets its name in the mirror.
-
-        Until then it has a place of its own: other processes may have mapped what the mirror holds under this name.
-        """
-        arrived, target = self.base / "arriving", self.folder / name
-        self.bucket.download(name, arrived)
+        """A file that was fetched, to be checked; then it gets its name in the mirror."""
+        self.bucket.download(name, self._arrived)
         try:
-            yield arrived
+            yield self._arrived
         except IndexDamagedError:
             raise IndexDamagedError(
                 f"{self.bucket.at(name)} is damaged, or was on its way here; try again, and if that does not help, "
                 f"{RESTORE}"
             ) from None
+        self._keep(name)
+
+    def _keep(self, name: str) -> None:
+        """What has arrived, under this name in the mirror."""
+        target = self.folder / name
         self._disk.make_folder(target.parent)
-        self._disk.sync(arrived)
-        self._disk.rename(arrived, target)
+        self._disk.sync(self._arrived)
+        self._disk.rename(self._arrived, target)
         self._disk.sync(target.parent)
 
     @contextmanager
-    def _pulling(self) -> Iterator[None]:
-        """One process at a time fetches; others wait, and find it done."""
+    def pulling(self) -> Iterator[None]:
+        """One process at a time fetches; others wait, and find it done. Who is inside must not ask again."""
         self._disk.make_folder(self.base)
         with (self.base / "pull.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -197,7 +219,10 @@ class Remote:
     @contextmanager
     def lease(self) -> Iterator[None]:
         """The right to write, for this process alone."""
-        with self._alone(), self.bucket.leased(self._identity()):
+        with ExitStack() as held:
+            with writing(self.base), self.pulling():  # a reader that sweeps is no writer to be told of
+                held.enter_context(self._alone())
+            held.enter_context(self.bucket.leased(self._identity()))
             yield
 
     def _identity(self) -> str:
@@ -273,13 +298,14 @@ class _Publisher(Disk):
         self._remote = remote
 
     def rename(self, source: Path, target: Path) -> None:
-        commit = target == self._remote.folder / manifests.NAME
-        if commit:
-            self._remote.publish(source)
-        super().rename(source, target)
-        if commit:
-            with suppress(StoreError):  # the commit stands; the next one tries again
-                self._remote.sweep()
+        if target != self._remote.folder / manifests.NAME:
+            super().rename(source, target)
+            return
+        self._remote.publish(source)
+        with self._remote.pulling():  # else a reader that has found an older manifest there could put it over this one
+            super().rename(source, target)
+        with suppress(StoreError):  # the commit stands; the next one tries again
+            self._remote.sweep()
 
 
 def files_of(manifest: Manifest) -> dict[str, tuple[int, int]]:
