@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import io
 import re
 import shutil
 import uuid
@@ -25,8 +24,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from ..arrays import array_of
 from ..errors import IndexDamagedError, IndexExistsError, IndexLockedError, IndexMissingError, StoreError
 from ..machine import cache_folder
 from ..options import StoreOptions
@@ -148,7 +146,7 @@ class Remote:
         for record in segment.beside:
             if f"{place}/{record.name}" in wanted:
                 self._fetch_whole(f"{place}/{record.name}", record)
-        sums, start = np.load(io.BytesIO(self._sums(segment)), allow_pickle=False), 0
+        sums, start = array_of(self._sums(segment)), 0
         for file, size in segment.files.items():
             stop = start + block_count(size)
             if (name := f"{place}/{file}") in wanted:
