@@ -380,3 +380,95 @@ def test_released_others_can_write(tmp_path: Path) -> None:
 def test_metadata_that_is_no_json_is_refused(tmp_path: Path) -> None:
     with Index.create(tmp_path / "i.resight") as index, pytest.raises(UsageError, match="cannot be stored as JSON"):
         index.add(texture(0), key="a", metadata={"x": float("nan")})
+
+
+def test_an_index_that_was_replaced_is_left_alone(tmp_path: Path) -> None:
+    """Also where both have had as many commits."""
+    places = [tmp_path / name for name in ("live", "next", "old")]
+    for place, seeds in zip(places[:2], (range(3), range(3, 8)), strict=True):
+        with Index.create(place) as index:
+            for seed in seeds:
+                index.add(texture(seed), key=str(seed))
+    with Index.open(places[0]) as index:
+        index.add(texture(20), key="new")
+        places[0].rename(places[2])
+        places[1].rename(places[0])
+        with pytest.raises(StoreError, match="another index now"):
+            index.commit()
+        index.release()
+    assert not check(places[0]).problems
+    with Index.open(places[0]) as index:
+        assert sorted(index.keys()) == list("34567")
+
+
+def test_one_that_was_replaced_before_it_is_written_to(tmp_path: Path) -> None:
+    """By an index of other features; what was analysed for the one opened must not get into it."""
+    live, later = tmp_path / "live", tmp_path / "next"
+    Index.create(live).close()
+    Index.create(later, features=FeatureOptions(detector="sift")).close()
+    with Index.open(live) as index:
+        assert not index.search(texture(1)).hits  # its vocabulary is read
+        live.rename(tmp_path / "old")
+        later.rename(live)
+        with pytest.raises(StoreError, match="another index now"):
+            index.add(texture(1), key="a")
+        index.refresh()
+        index.add(texture(1), key="a")
+        index.commit()
+        assert [hit.key for hit in index.search(texture(1), min_confidence=0.5).hits] == ["a"]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+@pytest.mark.parametrize("lets_go", [False, True])
+def test_the_lock_is_of_the_process_that_took_it(tmp_path: Path, lets_go: bool) -> None:
+    """One that is forked off neither keeps it nor opens it for others."""
+    index = Index.create(tmp_path / "i.resight")
+    index.add(texture(1), key="a")
+    (hears, tells), (waits, ends) = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        if lets_go:
+            index.release()
+        os.write(tells, b"x")
+        os.read(waits, 1)
+        os._exit(0)
+    try:
+        os.read(hears, 1)
+        with Index.open(index.path) as other, pytest.raises(IndexLockedError):
+            other.remove("a")
+        index.commit()
+        index.close()
+        with Index.open(index.path) as other:
+            assert other.remove("a")
+    finally:
+        os.write(ends, b"x")
+        os.waitpid(child, 0)
+        for handle in (hears, tells, waits, ends):
+            os.close(handle)
+
+
+def test_recipes_that_do_not_verify_know_no_confidence(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        index.add(texture(1), key="a")
+        index.commit()
+        assert index.search(texture(1), recipe="burst").hits
+        with pytest.raises(UsageError, match="verifies nothing"):
+            index.search(texture(1), recipe="burst", min_confidence=0.1)
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+def test_a_picture_that_has_moved_has_its_new_place(tmp_path: Path, sharded: bool) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    write(before / "a.png", texture(1))
+    with Index.create(tmp_path / "i.resight") as index:
+        fill = index.build if sharded else index.add_files
+        list(fill([before / "a.png"], relative_to=before))
+        index.commit()
+        before.rename(after)
+        (moved,) = fill([after / "a.png"], relative_to=after)
+        index.commit()
+        assert moved.replaces
+        assert index.path_of("a.png") == str(after / "a.png")
+        (again,) = fill([after / "a.png"], relative_to=after)
+        assert again.unchanged

@@ -24,7 +24,9 @@ class Job:
 
     key: str
     path: Place
-    known: bytes | None = None  # content hash under this key in the index: equal content need not be analysed again
+    # Under this key in the index: what has the same content and place need not be analysed again.
+    known: bytes | None = None  # hash of its content
+    stored_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class Analyser:
         try:
             data = images.read_bytes(job.path, options=self.images)
             content = content_hash(data)
-            if content == job.known:
+            if content == job.known and absolute(job.path) == job.stored_at:
                 return Outcome(job.key, unchanged=True)
             found = features_of(data, name=str(job.path), features=self.features, images_options=self.images)
         except ImageError as error:

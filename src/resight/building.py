@@ -152,7 +152,9 @@ class Builder:
             return crashed(job)
         row = self._base.find(job.key)
         note.begin(job)
-        outcome = self._analyse(replace(job, known=row.content if row else None))
+        if row:
+            job = replace(job, known=row.content, stored_at=row.path)
+        outcome = self._analyse(job)
         if outcome.entry and row:
             outcome = replace(outcome, entry=replace(outcome.entry, metadata=row.metadata))
         return outcome

@@ -36,6 +36,7 @@ from .recipes import recipe as named_recipe
 from .search import OneShelf, Question, Searchers, Shelves, compare, insist_on_searchable, search
 from .store import (
     Entry,
+    Manifest,
     Remote,
     RemoteWriter,
     Row,
@@ -80,7 +81,7 @@ class Index:
         self._shelves = self._arrange(OneShelf)
         self._writer: Writer | None = None
         self._closed = False
-        self._made: Assigner | None = None
+        self._made: dict[str, Assigner] = {}  # by the fingerprint of its vocabulary
         self._making = threading.Lock()
         self.images = ImageOptions()
         self.store = StoreOptions()
@@ -155,7 +156,7 @@ class Index:
     @property
     def features(self) -> FeatureOptions:
         """How pictures are analysed: fixed when the index was made."""
-        return from_dict(FeatureOptions, self._snapshot.manifest.settings["features"])
+        return _features_of(self._snapshot)
 
     @property
     def indexing(self) -> IndexingOptions:
@@ -220,7 +221,7 @@ class Index:
         name = key if key is not None else file
         if not isinstance(name, str):
             raise UsageError("a picture given as bytes, pixels or features needs a key, and a key is text")
-        features, content = self._reader.features(source, name=name)
+        features, content = Reader(self.features, self.images).features(source, name=name)
         own = deepcopy(metadata or {})  # the caller's may change before the commit
         facts: dict[str, Any] = {"key": name, "content": content, "path": file, "metadata": own}
         self._store(make_entry(features, self._assigner, indexing=self.indexing, **facts))
@@ -235,7 +236,8 @@ class Index:
         them. With several processes call this under ``if __name__ == "__main__"``.
         """
         writer = self._writing()
-        jobs = (Job(key, path, writer.content_of(key)) for path in paths for key in [file_key(path, relative_to)])
+        keyed = ((file_key(path, relative_to), path) for path in paths)
+        jobs = (Job(key, path, writer.content_of(key), writer.path_of(key)) for key, path in keyed)
         for outcome in LocalEngine(processes).run(self._analyser, jobs, on_crash=crashed):
             if outcome.entry:
                 known = writer.metadata_of(outcome.key) if outcome.replaces else {}
@@ -268,7 +270,7 @@ class Index:
         insist_on_given(self.features)
         writer, content = self._writing(), content_of(features)
         known = writer.content_of(key)
-        if known == content:
+        if known == content and writer.path_of(key) == path:
             return Outcome(key, unchanged=True)
         facts: dict[str, Any] = {"key": key, "content": content, "path": path, "metadata": writer.metadata_of(key)}
         entry = make_entry(features, self._assigner, indexing=self.indexing, **facts)
@@ -453,6 +455,10 @@ class Index:
         if top < 1:
             raise UsageError(f"top must be at least 1, not {top}")
         chosen = named_recipe(recipe) if isinstance(recipe, str) else recipe
+        if min_confidence > 0 and not chosen.verify.shortlist:
+            raise UsageError(
+                "this recipe verifies nothing, so it cannot tell how sure hits are; leave min_confidence out"
+            )
         watch = Stopwatch()
 
         def found_on(shelves: Shelves) -> SearchResult:
@@ -507,7 +513,9 @@ class Index:
         watch: Stopwatch,
     ) -> list[Question]:
         box = region if region is None or isinstance(region, Region) else Region(*region)
-        asked = [self._reader.ask(source, box, self._assigner, recipe.assign, watch) for source in sources]
+        reader = Reader(_features_of(shelves.snapshot), self.images)
+        assigner = self._assigner_of(shelves.snapshot)
+        asked = [reader.ask(source, box, assigner, recipe.assign, watch) for source in sources]
         if key is not None:
             with watch.stage("features"):
                 asked.append(ask_stored(shelves, key, box))
@@ -537,20 +545,26 @@ class Index:
 
     @property
     def _assigner(self) -> Assigner:
-        with self._making:  # threads that search at once must not make one each
-            self._made = self._made or Assigner(self.vocabulary)
-        return self._made
+        return self._assigner_of(self._snapshot)
 
-    @property
-    def _reader(self) -> Reader:
-        return Reader(self.features, self.images)
+    def _assigner_of(self, snapshot: Snapshot) -> Assigner:
+        """Made once for all threads; anew, should an index with another vocabulary have taken the place of this one."""
+        fingerprint = snapshot.manifest.vocabulary_fingerprint
+        with self._making:
+            if fingerprint not in self._made:
+                self._made = {fingerprint: Assigner(snapshot.vocabulary)}
+            return self._made[fingerprint]
 
     def _writing(self) -> Writer:
         if self._closed:
             raise StoreError(f"this index on {self.place} was closed; open it again")
         if self._writer is None:
             remote, options = self._remote, self.store
-            self._writer = RemoteWriter(remote, options=options) if remote else Writer(self.path, options=options)
+            writer = RemoteWriter(remote, options=options) if remote else Writer(self.path, options=options)
+            if not _alike(writer.manifest, self._snapshot.manifest):
+                writer.close()
+                raise StoreError(f"{self.place} is another index now than the one opened; open it again")
+            self._writer = writer
         return self._writer
 
     def _store(self, entry: Entry) -> None:
@@ -558,6 +572,15 @@ class Index:
         writer.add(entry)
         if writer.pending >= self.store.commit_every:
             self.commit()
+
+
+def _features_of(snapshot: Snapshot) -> FeatureOptions:
+    return from_dict(FeatureOptions, snapshot.manifest.settings["features"])
+
+
+def _alike(one: Manifest, other: Manifest) -> bool:
+    """Whether pictures are analysed in the same way for both: else one is no later state of the other."""
+    return (one.vocabulary_fingerprint, one.settings) == (other.vocabulary_fingerprint, other.settings)
 
 
 def _insist_on_words_of(features: FeatureOptions, vocabulary: Vocabulary) -> None:

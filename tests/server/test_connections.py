@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import select
+import socket
+from urllib.parse import urlsplit
 
 import pytest
 
 from resight.server import Collection
+from resight.server.connection import Connection
 
 from .conftest import Place
 from .served import Served, answer_of, connected, serving, until
@@ -78,6 +82,29 @@ def test_an_answer_that_nobody_takes(served: Served) -> None:
         assert strict.get("/v1/health").status_code == 503
         until(lambda: strict.get("/v1/health").status_code == 200)
         assert answer_of(connection).count(b"HTTP/1.1 200 ") < asked - 1
+
+
+def test_the_rest_of_an_answer_that_nobody_takes(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too little for writing to pause: a connection that is closed would wait for ever until it is taken."""
+    made: list[Connection] = []
+    begin = Connection.connection_made
+
+    def connection_made(self: Connection, transport: asyncio.Transport) -> None:
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)
+        begin(self, transport)
+        made.append(self)
+
+    monkeypatch.setattr(Connection, "connection_made", connection_made)
+    with serving(served.collection, head_seconds=LITTLE, body_seconds=LITTLE) as strict:
+        place = urlsplit(strict.url)
+        for more in (b"", b"Connection: close\r\n"):
+            with socket.socket() as connection:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+                connection.connect((place.hostname, place.port))
+                connection.sendall(b"GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n" + more + b"\r\n")
+                until(lambda: bool(made and made[-1].transport.get_write_buffer_size()))
+                until(lambda: not made[-1].connections)
+            made.clear()
 
 
 def test_too_many_connections(served: Served) -> None:

@@ -6,6 +6,7 @@ import shutil
 import socket
 import struct
 import threading
+import time
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,11 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
 from resight import Index
 from resight.server import Collection
-from resight.server.guard import CLIENTS, Names, Rate
+from resight.server.guard import CLIENTS, Names, Rate, Token
 from resight.server.problems import Problem
 
 from .conftest import Held, Place, png
@@ -246,11 +248,21 @@ def test_sessions(served: Served) -> None:
         assert closed.json("/v1/session") == {"token_needed": True, "signed_in": True}
         assert closed.get("/v1/thumbnail?key=t0.png").status_code == 200
         value = closed.client.cookies["resight-session"]
+        for others in ('prefs={"a": 1}; ', "a=b c; ", "foo; ", "user=a@b, c;", "a=\u00e9; ", "resight-session=x; "):
+            beside = {"cookie": f"{others}resight-session={value}; z".encode("latin-1")}
+            assert httpx.get(f"{closed.url}/v1/images", headers=beside).status_code == 200
         assert closed.client.delete("/v1/session").status_code == 204
         assert "resight-session" not in closed.client.cookies
         problem(closed.get("/v1/images"), 401, "token-needed")
         forged = {"cookie": f"resight-session={value[:-1]}; other=\u00e9".encode("latin-1")}
         problem(closed.get("/v1/images", headers=forged), 401, "token-needed")
+
+
+def test_a_cookie_takes_no_time_to_read() -> None:
+    """Python's own parser needs half a minute for this one, in which nobody else is answered."""
+    started = time.process_time()
+    assert not Token("x" * 16).known({"cookie": 'a="' + '\\"' * 80_000 + '"'})
+    assert time.process_time() - started < 1
 
 
 def test_every_answer_carries_the_headers_of_safety(served: Served) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Never
+
 import cv2
 import httpx
 import numpy as np
@@ -10,10 +12,11 @@ import pytest
 import resight
 from resight.index import Index
 from resight.recipes import RECIPES
+from resight.server import Collection
 
 from ..test_index import Pixels, texture
 from .conftest import Place, png
-from .served import Served, problem, until
+from .served import Served, problem, serving, until
 
 pytestmark = pytest.mark.xdist_group("server")
 
@@ -160,6 +163,20 @@ def test_duplicates_are_looked_for_in_the_background(served: Served) -> None:
     assert served.json("/v1/duplicates", kind="copy")["state"] == "idle"
     problem(served.get("/v1/duplicates", params={"after": "bm8="}), 400, "bad-request")
     problem(served.post("/v1/duplicates", params={"kind": "all"}), 422, "wrong-parameter")
+
+
+class Failing(Collection):
+    def duplicates(self, **options: object) -> Never:
+        raise RuntimeError
+
+
+def test_looking_for_duplicates_may_fail(small: Place) -> None:
+    collection = Failing(small.index)
+    with serving(collection) as served:
+        assert served.post("/v1/duplicates").status_code == 202
+        until(lambda: served.json("/v1/duplicates")["state"] == "failed")
+        assert served.post("/v1/duplicates").status_code == 202
+    collection.close()
 
 
 def test_health_metrics_and_openapi(served: Served) -> None:

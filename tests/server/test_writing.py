@@ -13,16 +13,22 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 import pytest
 
 from resight import Index
-from resight.errors import EngineError
+from resight.errors import EngineError, IndexLockedError
+from resight.options import FeatureOptions, ServeOptions
 from resight.search import OneShelf, Shelves
 from resight.server import Collection
-from resight.store import Snapshot
+from resight.server.guard import Token
+from resight.server.metrics import Metrics
+from resight.server.problems import Problem
+from resight.server.state import State
+from resight.store import Snapshot, Writer, check
 from resight.store.lock import WriterLock
 
 from ..test_index import texture, write
@@ -258,6 +264,68 @@ def test_uploads_move_with_the_index(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are listed by Linux alone")
+def test_a_server_that_ends_lets_its_commit_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever takes the lock before that would write at the same time."""
+    place = fill(tmp_path)
+    collection, begun, go_on = Collection(place.index), threading.Event(), threading.Event()
+    commit = Writer.commit
+
+    def slow(self: Writer) -> bool:
+        if threading.current_thread().name.startswith("work"):
+            begun.set()
+            assert go_on.wait(PATIENCE)
+        return commit(self)
+
+    monkeypatch.setattr(Writer, "commit", slow)
+    state = State(collection, ServeOptions(), Token(None), Metrics())
+    state.writes._pool.submit(collection.add, png(31), name="a")
+    assert begun.wait(PATIENCE)
+
+    def end() -> None:
+        state.close()
+        collection.close()
+
+    ending = threading.Thread(target=end)
+    ending.start()
+    with Index.open(place.index) as other, pytest.raises(IndexLockedError):
+        other.remove("t0.png")
+    go_on.set()
+    ending.join(PATIENCE)
+    with Index.open(place.index) as other:
+        assert len(other) == 8
+        other.remove("t0.png")
+    assert not check(place.index).problems
+
+
+def test_an_index_that_another_replaces_is_searched_with_its_own_words(tmp_path: Path) -> None:
+    place = fill(tmp_path)
+    collection = Collection(place.index)
+    data = (place.folder / "t1.png").read_bytes()
+    asked: dict[str, Any] = {"key": None, "top": 5, "region": None, "recipe": "verified", "min_confidence": 0.5}
+    assert [hit.key for hit in collection.search(data, **asked).hits] == ["t1.png"]
+    with Index.create(tmp_path / "next.resight", features=FeatureOptions(detector="sift")) as index:
+        for name in ("t1", "t3"):
+            index.add(place.folder / f"{name}.png", key=f"{name} anew")
+    place.index.rename(tmp_path / "old.resight")
+    (tmp_path / "next.resight").rename(place.index)
+    assert [hit.key for hit in collection.search(data, **asked).hits] == ["t1 anew"]
+    row, _ = collection.add(png(1), name="a")
+    assert row.key in {hit.key for hit in collection.search(png(1), **asked).hits}
+    collection.close()
+    assert not check(place.index).problems
+
+
+def test_a_picture_from_elsewhere_is_not_fetched(tmp_path: Path) -> None:
+    place = fill(tmp_path)
+    url = (place.folder / "t1.png").as_uri()
+    with Index.open(place.index) as index:
+        index.add(url)
+    collection = Collection(place.index)
+    with pytest.raises(Problem, match="does not fetch"):
+        collection.jpeg(collection.row(url), side=100)
+    collection.close()
+
+
 class FailingOnce:
     """Searchers that fail when they are asked for the second time: by the refresh after a commit."""
 

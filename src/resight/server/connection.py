@@ -48,14 +48,26 @@ class Connection(H11Protocol):
     def on_response_complete(self) -> None:
         self._expect_head()  # first: the next one may have come already
         super().on_response_complete()
+        if self.transport.is_closing():
+            self._expect_taken()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._answer = self.loop.call_later(self.options.body_seconds, self.transport.abort)
+        self._expect_taken()
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        if not self.transport.is_closing():  # else all must be taken, not only enough for more to be written
+            _stop(self._answer)
+
+    def _expect_taken(self) -> None:
+        """What was written, in time; a connection that is closed otherwise waits for ever until it is."""
         _stop(self._answer)
+        self._answer = self.loop.call_later(self.options.body_seconds, self.transport.abort)
+
+    def _close(self) -> None:
+        self.transport.close()
+        self._expect_taken()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(Problem("bad-request", "this is no HTTP/1.1 request, or its head is far too long"))
@@ -70,7 +82,7 @@ class Connection(H11Protocol):
             seconds = self.options.head_seconds
             self._refuse(Problem("head-too-slow", f"a request's head must arrive within {seconds:g} seconds"))
         else:
-            self.transport.close()  # browsers open connections that they may never use
+            self._close()  # browsers open connections that they may never use
 
     def _refuse(self, problem: Problem) -> None:
         """Answer what no route gets to see, if that is still possible, and close."""
@@ -87,7 +99,7 @@ class Connection(H11Protocol):
         )
         for event in (said, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
+        self._close()
 
 
 def _host(connection: asyncio.Protocol) -> str | None:

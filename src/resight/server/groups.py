@@ -13,7 +13,7 @@ from .collection import Collection
 from .problems import Problem
 
 log = logging.getLogger("uvicorn.error")
-JobState = Literal["idle", "running", "done"]
+JobState = Literal["idle", "running", "done", "failed"]
 
 
 class _Stopped(Exception):  # noqa: N818
@@ -34,7 +34,7 @@ class Job:
 
     @property
     def state(self) -> JobState:
-        return "idle" if self.failed else "running" if self.groups is None else "done"
+        return "failed" if self.failed else "running" if self.groups is None else "done"
 
 
 class Groups:

@@ -26,7 +26,8 @@ class State:
     def close(self) -> None:
         self.groups.close()
         self.work.close()
-        self.writes.close()
+        # Whoever closes the index gives its lock away, under which a commit must not be.
+        self.writes.close(wait=True)
 
 
 async def _state(request: Request) -> State:

@@ -40,5 +40,6 @@ class Work:
                 "too-slow", f"this was not done after {self._seconds:g} seconds; ask for less, or again later"
             ) from None
 
-    def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+    def close(self, *, wait: bool = False) -> None:
+        """Begin nothing more; wait: until what was begun has ended."""
+        self._pool.shutdown(wait=wait, cancel_futures=True)

@@ -17,6 +17,7 @@ class WriterLock:
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
         self._handle: int | None = None
+        self._process: int | None = None
 
     def take(self) -> None:
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -29,9 +30,11 @@ class WriterLock:
             raise IndexLockedError(
                 f"another process is writing to {self._path.parent}; wait until it has finished (searching goes on)"
             ) from None
-        self._handle = handle
+        self._handle, self._process = handle, os.getpid()
 
     def release(self) -> None:
         if self._handle is not None:
+            if self._process == os.getpid():  # a forked process has the lock, too, and must not open it for others …
+                fcntl.flock(self._handle, fcntl.LOCK_UN)  # … nor keep it, by its mere life, when this one does not
             os.close(self._handle)
             self._handle = None

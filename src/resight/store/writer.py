@@ -85,6 +85,11 @@ class Writer:
         known = self._find(key)
         return known.content if known else None
 
+    def path_of(self, key: str) -> str | None:
+        """The file or URL that the picture was read from, likewise."""
+        known = self._find(key)
+        return known.path if known else None
+
     def metadata_of(self, key: str) -> dict[str, Any]:
         """The metadata stored under a key, likewise; empty if there is no such picture."""
         known = self._find(key)
@@ -341,7 +346,7 @@ class Writer:
     @contextmanager
     def _changing_disk(self) -> Iterator[None]:
         """If this fails half-way, what is on disk is no longer what this writer believes: it refuses to go on."""
-        if manifests.read(self.folder).commit != self.manifest.commit:
+        if manifests.read(self.folder) != self.manifest:
             raise StoreError(f"{self.folder} is another index now than the one opened; was it moved? open it again")
         self._refusal = f"a commit to {self.folder} failed half-way; open the index again (what was committed is safe)"
         with writing(self.folder):

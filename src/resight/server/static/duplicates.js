@@ -33,6 +33,7 @@ export async function show(parameters, signal) {
   if (found.state === "running") found = await wait(found, look, signal);
   const { commit } = await call("GET", "health", { signal });
   if (found.state === "idle") outcome.replaceChildren(invitation(kind, signal));
+  else if (found.state === "failed") outcome.replaceChildren(failure(kind, signal));
   else list(kind, found, found.commit !== commit, signal);
 }
 
@@ -55,6 +56,12 @@ function invitation(kind, signal) {
   say("Not looked for yet.");
   const text = "Every picture is compared with the others. This takes a while in a large collection; you may leave the page.";
   return nothing("Not looked for yet", element("p", {}, text), starter("Look for groups", kind, signal));
+}
+
+function failure(kind, signal) {
+  say("Looking for groups has failed.");
+  const text = "The server could not go on; its log says why.";
+  return nothing("Looking for groups has failed", element("p", {}, text), starter("Try again", kind, signal));
 }
 
 function starter(text, kind, signal) {
