@@ -25,7 +25,7 @@ from resight.types import Region
 from resight.vocabulary import Vocabulary, spans, train
 
 from .store.support import SETTINGS, QuickDisk, entry, leftovers, vocabulary
-from .test_index import Pixels, texture
+from .test_index import Pixels, texture, write
 from .test_search import SIZE, panorama, part
 
 UNVERIFIED = ["bow-l1", "bow-l2", "bow-cosine", "bow-burst", "bow-negative", "bow-asymmetric", "hamming", "burst"]
@@ -238,6 +238,14 @@ def test_features_are_counted_once(twins: Twins) -> None:
     assert rows[1]
     assert rows[0].features == rows[1].features == min(rows[0].features, 150)
     assert twins.several.get("02") is None
+
+
+def test_also_where_a_picture_is_known_by_its_content(tmp_path: Path, three: Vocabulary) -> None:
+    data = write(tmp_path / "a.png", texture(1)).read_bytes()
+    with Index.create(tmp_path / "i.resight", vocabulary=three) as index:
+        index.add(data, key="a")
+        index.commit()
+        assert index.with_content(data) == index.get("a")
 
 
 def test_a_stored_picture_asks_what_it_asks_in_each(twins: Twins) -> None:

@@ -187,7 +187,9 @@ class Index:
 
     def with_content(self, data: bytes) -> Row | None:
         """What is stored about a picture whose file had exactly this content."""
-        return self._snapshot.with_content(content_hash(data))
+        snapshot = self._snapshot
+        row = snapshot.with_content(content_hash(data))
+        return row and _counted(row, snapshot)
 
     def page(self, *, after: str | None = None, limit: int) -> list[Row]:
         """What is stored about the next ``limit`` pictures whose keys follow this one, in the order of their keys."""

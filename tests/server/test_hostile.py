@@ -249,7 +249,7 @@ def test_sessions(served: Served) -> None:
         assert closed.get("/v1/thumbnail?key=t0.png").status_code == 200
         value = closed.client.cookies["resight-session"]
         for others in ('prefs={"a": 1}; ', "a=b c; ", "foo; ", "user=a@b, c;", "a=\u00e9; ", "resight-session=x; "):
-            beside = {"cookie": f"{others}resight-session={value}; z".encode("latin-1")}
+            beside = {b"cookie": f"{others}resight-session={value}; z".encode("latin-1")}
             assert httpx.get(f"{closed.url}/v1/images", headers=beside).status_code == 200
         assert closed.client.delete("/v1/session").status_code == 204
         assert "resight-session" not in closed.client.cookies
