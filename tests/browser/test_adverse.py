@@ -1,0 +1,62 @@
+"""The web page when answers are late, files are gone, names are no text, and people change their mind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from resight import Index
+
+from ..test_index import texture, write
+from .conftest import Opener, serving
+from .test_page import settled
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[str]:
+    """The address of a server over three pictures, to be changed."""
+    with Index.create(tmp_path / "small.resight") as index:
+        for seed in range(3):
+            index.add(write(tmp_path / f"{seed}.png", texture(seed)), key=f"{seed}.png")
+    with serving(tmp_path / "small.resight") as address:
+        yield address
+
+
+def until(page: Page, held: list[Route]) -> Route:
+    """The next request that is held back."""
+    for _ in range(600):
+        if held:
+            return held.pop(0)
+        page.wait_for_timeout(50)
+    pytest.fail("nothing was asked")
+
+
+def test_what_is_kept_while_others_are_removed_stays(open_page: Opener, small: str) -> None:
+    page = open_page(f"{small}#/collection").page
+    settled(page)
+    held: list[Route] = []
+    page.route(
+        "**/v1/images/*", lambda route: held.append(route) if route.request.method == "DELETE" else route.continue_()
+    )
+    buttons = {
+        name: page.get_by_role("button", name=f"Mark {name} to be removed") for name in ("0.png", "1.png", "2.png")
+    }
+    for button in buttons.values():
+        button.click()
+    page.get_by_role("button", name="Remove 3 pictures").click()
+    first = until(page, held)
+    expect(buttons["0.png"]).to_be_disabled()  # it cannot be called back
+    buttons["1.png"].click()
+    expect(buttons["1.png"]).to_have_text("Remove")
+    first.continue_()
+    last = until(page, held)
+    assert last.request.url.endswith("/2.png")
+    last.continue_()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Collection of 1 picture")
+    expect(page.locator(".card[data-key='1.png']")).to_have_count(1)
+    assert not held
