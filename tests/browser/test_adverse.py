@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from resight import Index
 
 from ..test_index import texture, write
-from .conftest import Opener, serving
+from .conftest import BANNER, POSTER, Opener, serving
 from .test_page import settled
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -24,6 +25,19 @@ def small(tmp_path: Path) -> Iterator[str]:
         for seed in range(3):
             index.add(write(tmp_path / f"{seed}.png", texture(seed)), key=f"{seed}.png")
     with serving(tmp_path / "small.resight") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def two_things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server over the poster and the banner, beside each other and far apart."""
+    folder = tmp_path_factory.mktemp("two")
+    scene = texture(104, 700)
+    scene[10:250, 10:250], scene[400:640, 400:640] = POSTER, BANNER
+    with Index.create(folder / "two.resight") as index:
+        for name, pixels in {"both.png": np.hstack([POSTER, BANNER]), "scene.png": scene}.items():
+            index.add(write(folder / name, pixels), key=name)
+    with serving(folder / "two.resight") as address:
         yield address
 
 
@@ -60,3 +74,14 @@ def test_what_is_kept_while_others_are_removed_stays(open_page: Opener, small: s
     expect(page.get_by_role("heading", level=1)).to_have_text("Collection of 1 picture")
     expect(page.locator(".card[data-key='1.png']")).to_have_count(1)
     assert not held
+
+
+def test_the_match_of_a_part_is_that_of_the_part(open_page: Opener, two_things: str) -> None:
+    page = open_page(f"{two_things}#/search?key=both.png&region=250,5,220,230").page
+    card = page.locator(".card[data-key='scene.png']")
+    with page.expect_response("**/v1/compare?*") as asked:
+        card.get_by_role("link").click()
+    assert (
+        asked.value.json()["query_region"]["x"] >= 249
+    )  # the banner; the poster, on the left, is elsewhere in the scene
+    expect(page.locator(".stage path.ends").first).to_be_attached()

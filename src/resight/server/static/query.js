@@ -81,9 +81,10 @@ export function forget() {
 
 /** The query, or another picture of the collection, beside one of its results. @param {Query} query @param {string} other */
 export async function compare(query, other, signal) {
-  if (query.key !== null) return call("GET", "compare", { query: { one: query.key, other }, signal });
+  const { key, region } = query;
+  if (key !== null) return call("GET", "compare", { query: { one: key, other, region }, signal });
   const body = await pictureOf(query);
-  return call("POST", "compare", { query: { other, region: query.region }, body, signal });
+  return call("POST", "compare", { query: { other, region }, body, signal });
 }
 
 /** Nothing that was given stays behind. */
