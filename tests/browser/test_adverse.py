@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,39 +42,49 @@ def two_things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def until(page: Page, held: list[Route]) -> Route:
-    """The next request that is held back."""
-    for _ in range(600):
-        if held:
-            return held.pop(0)
-        page.wait_for_timeout(50)
-    pytest.fail("nothing was asked")
+class Held:
+    """Requests that are held back until they are let go."""
+
+    def __init__(self, page: Page, addresses: str, method: str = "GET") -> None:
+        self.page, self.method = page, method
+        self.waiting: list[Route] = []
+        page.route(addresses, self._hold)
+
+    def _hold(self, route: Route) -> None:
+        if route.request.method == self.method:
+            self.waiting.append(route)
+        else:
+            route.continue_()
+
+    def next(self) -> Route:
+        for _ in range(600):
+            if self.waiting:
+                return self.waiting.pop(0)
+            self.page.wait_for_timeout(50)
+        pytest.fail("nothing was asked")
 
 
 def test_what_is_kept_while_others_are_removed_stays(open_page: Opener, small: str) -> None:
     page = open_page(f"{small}#/collection").page
     settled(page)
-    held: list[Route] = []
-    page.route(
-        "**/v1/images/*", lambda route: held.append(route) if route.request.method == "DELETE" else route.continue_()
-    )
+    held = Held(page, "**/v1/images/*", "DELETE")
     buttons = {
         name: page.get_by_role("button", name=f"Mark {name} to be removed") for name in ("0.png", "1.png", "2.png")
     }
     for button in buttons.values():
         button.click()
     page.get_by_role("button", name="Remove 3 pictures").click()
-    first = until(page, held)
+    first = held.next()
     expect(buttons["0.png"]).to_be_disabled()  # it cannot be called back
     buttons["1.png"].click()
     expect(buttons["1.png"]).to_have_text("Remove")
     first.continue_()
-    last = until(page, held)
+    last = held.next()
     assert last.request.url.endswith("/2.png")
     last.continue_()
     expect(page.get_by_role("heading", level=1)).to_have_text("Collection of 1 picture")
     expect(page.locator(".card[data-key='1.png']")).to_have_count(1)
-    assert not held
+    assert not held.waiting
 
 
 def test_the_match_of_a_part_is_that_of_the_part(open_page: Opener, two_things: str) -> None:
@@ -85,3 +96,22 @@ def test_the_match_of_a_part_is_that_of_the_part(open_page: Opener, two_things: 
         asked.value.json()["query_region"]["x"] >= 249
     )  # the banner; the poster, on the left, is elsewhere in the scene
     expect(page.locator(".stage path.ends").first).to_be_attached()
+
+
+def test_a_match_that_comes_late_is_not_shown_as_another(open_page: Opener, address: str) -> None:
+    page = open_page(address).page
+    settled(page)
+    held = Held(page, "**/v1/picture?key=posters%2Fturned.png")
+    match = "#/match?key=posters%2Fwhole.png&alone=1&with=posters%2F"
+    page.evaluate("(hash) => (location.hash = hash)", f"{match}turned.png")
+    late = held.next()
+    page.evaluate("(hash) => (location.hash = hash)", f"{match}small.png")
+    result = page.get_by_role("img", name="Result")
+    expect(result).to_have_attribute("src", re.compile("small.png"))
+    with page.expect_event("requestfinished", lambda request: "turned.png" in request.url):
+        late.continue_()
+    page.wait_for_timeout(300)  # for what should not happen
+    page.get_by_label("Lines").uncheck()
+    expect(page.locator(".stage path")).to_have_count(0)
+    expect(page.get_by_role("heading", level=1)).to_have_text("small.png")
+    expect(result).to_have_attribute("src", re.compile("small.png"))

@@ -50,8 +50,9 @@ export async function show(parameters, signal) {
   outcome.replaceChildren(loading("Comparing …"));
   const seen = call("GET", factsOf(key), { signal });
   const [found, picture, one] = await Promise.all([compare(query, key, signal), seen, pictureAddress(query)]);
-  pair = { found, ...(await images(one, picture.links.picture)) };
-  signal.throwIfAborted();
+  const both = await images(one, picture.links.picture);
+  signal.throwIfAborted(); // another match may be on the screen by now
+  pair = { found, ...both };
   heading.textContent = nameOf(picture);
   facts.textContent = inWords(found);
   onward.href = address("search", { key });
