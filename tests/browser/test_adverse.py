@@ -13,8 +13,8 @@ from playwright.sync_api import Page, Route, expect
 from resight import Index
 
 from ..test_index import texture, write
-from .conftest import BANNER, POSTER, Opener, serving
-from .test_page import settled
+from .conftest import BANNER, OTHERS, POSTER, Opener, serving
+from .test_page import keys, settled
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -92,9 +92,8 @@ def test_the_match_of_a_part_is_that_of_the_part(open_page: Opener, two_things: 
     card = page.locator(".card[data-key='scene.png']")
     with page.expect_response("**/v1/compare?*") as asked:
         card.get_by_role("link").click()
-    assert (
-        asked.value.json()["query_region"]["x"] >= 249
-    )  # the banner; the poster, on the left, is elsewhere in the scene
+    banner = asked.value.json()["query_region"]  # the poster, on the left, is elsewhere in the scene
+    assert banner["x"] >= 249
     expect(page.locator(".stage path.ends").first).to_be_attached()
 
 
@@ -115,3 +114,24 @@ def test_a_match_that_comes_late_is_not_shown_as_another(open_page: Opener, addr
     expect(page.locator(".stage path")).to_have_count(0)
     expect(page.get_by_role("heading", level=1)).to_have_text("small.png")
     expect(result).to_have_attribute("src", re.compile("small.png"))
+
+
+def test_more_results_come_also_to_those_who_looked_at_one_meanwhile(open_page: Opener, address: str) -> None:
+    page = open_page(f"{address}#/search?key=posters%2Fwhole.png").page
+    cards = page.locator(".found .card")
+    expect(cards).to_have_count(24)
+    held = Held(page, "**/v1/search?*offset=24*")
+    page.get_by_role("button", name="More results").click()
+    late = held.next()
+    cards.first.get_by_role("link").click()
+    expect(page.locator(".stage path.ends").first).to_be_attached()
+    page.go_back()
+    expect(cards.first.get_by_role("link")).to_be_focused()
+    late.continue_()
+    expect(cards).to_have_count(48)
+    expect(cards.first.get_by_role("link")).to_be_focused()
+    page.unroute("**/v1/search?*offset=24*")
+    page.get_by_role("button", name="More results").click()
+    expect(cards).to_have_count(OTHERS + 7)
+    assert len(keys(cards)) == OTHERS + 7
+    expect(page.get_by_role("button", name="More results")).to_be_hidden()

@@ -184,14 +184,15 @@ async function goOn(next, groups) {
   pressed.disabled = true;
   next.parentNode.querySelector(".problem")?.remove();
   try {
-    const asking = query;
+    const asking = address("search", query);
     const hits = await searchOn(query);
-    if (asking !== query) return;
+    if (asking !== address("search", query)) return;
     const first = fill(groups, hits);
     const found = await search(query);
     next.hidden = !found.more;
     sum(found);
-    first?.firstChild.focus({ preventScroll: true });
+    const free = [document.body, pressed].includes(document.activeElement); // nothing else was turned to in between
+    if (free) first?.firstChild.focus({ preventScroll: true });
   } catch (error) {
     next.after(problem(error, () => goOn(next, groups)));
   } finally {
