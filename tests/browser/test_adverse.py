@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote, unquote_plus
 
 import numpy as np
 import pytest
@@ -135,3 +136,56 @@ def test_more_results_come_also_to_those_who_looked_at_one_meanwhile(open_page: 
     expect(cards).to_have_count(OTHERS + 7)
     assert len(keys(cards)) == OTHERS + 7
     expect(page.get_by_role("button", name="More results")).to_be_hidden()
+
+
+LATIN = "caf\udce9/\udcc3\u00e9 100%+1?.png"  # a name in Latin-1, and much else that addresses take for their own
+
+
+def test_pictures_whose_names_are_no_text_are_opened_and_removed(open_page: Opener, tmp_path: Path) -> None:
+    names = {"a.png": POSTER, LATIN: POSTER[10:220, 10:220], "z.png": texture(1)}
+    with Index.create(tmp_path / "latin.resight") as index:
+        for number, (key, pixels) in enumerate(names.items()):
+            index.add(write(tmp_path / f"{number}.png", np.ascontiguousarray(pixels)), key=key)
+    with serving(tmp_path / "latin.resight") as address:
+        page = open_page(f"{address}#/search?key=a.png").page
+        confirmed = page.locator(".confirmed .card")
+        confirmed.get_by_role("link").click()
+        expect(page).to_have_url(re.compile("with=caf%E9%2F%C3%C3%A9%20100%25%2B1%3F.png$"))
+        shown = page.get_by_role("img", name="Result")
+        expect(shown).to_be_visible()
+        page.reload()
+        assert shown.evaluate("(image) => image.decode().then(() => image.naturalWidth)") == 210
+        page.get_by_role("link", name="Search from here").click()
+        expect(confirmed.locator(".name")).to_have_text("a.png")
+        page.locator(".asked img").evaluate("(image) => image.decode()")
+        page.reload()
+        confirmed.get_by_role("link").click()
+        expect(page.locator(".stage path.ends").first).to_be_attached()
+        page.get_by_role("link", name="Collection").click()
+        buttons = page.get_by_role("button", name="Mark")
+        expect(buttons).to_have_count(3)
+        for button in buttons.all():
+            button.click()
+        page.get_by_role("button", name="Remove 3 pictures").click()
+        expect(page.get_by_text("The collection is empty")).to_be_visible()
+
+
+def test_addresses_of_keys_are_read_and_written_as_in_python(page: Page) -> None:
+    """There bytes that are no text are lone surrogates, which Playwright does not pass on: hence the numbers."""
+    script = """(texts) => import("/static/api.js").then(({ quote, unquote }) => texts.map(unquote).map((text) =>
+        [Array.from(text, (letter) => letter.codePointAt(0)), quote(text)]))"""
+    texts = [
+        "a%2fb+c",
+        "%E9",
+        "%E2%82",
+        "%E2%82%ACx%AC",
+        "%ED%A0%80",
+        "%F0%9F%90%88%9F",
+        "%F5%80%80%80",
+        "100%",
+        "%zz%4",
+    ]
+    expected = [unquote_plus(text, errors="surrogateescape") for text in texts]
+    assert page.evaluate(script, texts) == [
+        [list(map(ord, text)), quote(text, safe="", errors="surrogateescape")] for text in expected
+    ]

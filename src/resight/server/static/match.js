@@ -39,7 +39,7 @@ narrow.addEventListener("change", draw);
 /** @type {{found: any, one: HTMLImageElement, other: HTMLImageElement} | null} */
 let pair = null;
 
-/** @param {URLSearchParams} parameters `with` names the result @param {AbortSignal} signal */
+/** @param {Map<string, string>} parameters `with` names the result @param {AbortSignal} signal */
 export async function show(parameters, signal) {
   const query = readQuery(parameters);
   const key = parameters.get("with") ?? "";

@@ -32,7 +32,7 @@ let listed = null; // the address whose results are shown
 /** @type {HTMLElement | null} */
 let opened = null; // the card to return to
 
-/** @param {URLSearchParams} parameters @param {AbortSignal} signal */
+/** @param {Map<string, string>} parameters @param {AbortSignal} signal */
 export async function show(parameters, signal) {
   const before = query;
   query = readQuery(parameters);
