@@ -189,3 +189,28 @@ def test_addresses_of_keys_are_read_and_written_as_in_python(page: Page) -> None
     assert page.evaluate(script, texts) == [
         [list(map(ord, text)), quote(text, safe="", errors="surrogateescape")] for text in expected
     ]
+
+
+def test_no_overlay_of_a_picture_that_cannot_be_shown(open_page: Opener, address: str) -> None:
+    watched = open_page(address)
+    page = watched.page
+    settled(page)
+    page.route("**/v1/picture?key=posters%2Fsmall.png", lambda route: route.fulfill(status=404, body="{}"))
+    match = "#/match?key=posters%2Fwhole.png&alone=1&with=posters%2F"
+    page.evaluate("(hash) => (location.hash = hash)", f"{match}turned.png")
+    overlay = page.get_by_label("Overlay")
+    page.get_by_text("Overlay").click()
+    expect(page.locator(".stage canvas")).to_be_visible()
+    page.evaluate("(hash) => (location.hash = hash)", f"{match}small.png")
+    expect(overlay).to_be_disabled()
+    reason = "There is no overlay, as the result cannot be shown."
+    expect(overlay).to_have_accessible_description(reason)
+    expect(page.get_by_role("status")).to_contain_text(reason)
+    expect(page.get_by_role("img", name="Result, which cannot be shown")).to_be_attached()
+    expect(page.locator(".stage path.ends").first).to_be_attached()
+    page.evaluate("(hash) => (location.hash = hash)", f"{match}turned.png")
+    expect(overlay).to_be_enabled()
+    expect(overlay).to_have_accessible_description("")
+    page.get_by_text("Overlay").click()
+    expect(page.locator(".stage canvas")).to_be_visible()
+    watched.expect_complaint("404")

@@ -22,6 +22,8 @@ const facts = element("p", { className: "facts" });
 const stage = element("div", { className: "stage" });
 const sideBySide = choice("Side by side", true);
 const overlay = choice("Overlay", false);
+const obstacleText = element("p", { className: "hint", id: "no-overlay" });
+overlay.input.setAttribute("aria-describedby", obstacleText.id);
 const lines = element("input", { type: "checkbox", checked: true, onchange: draw });
 const linesLabel = element("label", { className: "switch" }, lines, "Lines");
 const blend = element("input", { type: "range", min: 0, max: 100, value: 50, oninput: draw });
@@ -56,11 +58,14 @@ export async function show(parameters, signal) {
   heading.textContent = nameOf(picture);
   facts.textContent = inWords(found);
   onward.href = address("search", { key });
-  overlay.input.disabled = !found.transform;
-  if (!found.transform) sideBySide.input.checked = true;
-  outcome.replaceChildren(facts, controls, element("div", { className: "easel" }, stage), onward);
+  const reason = obstacle(pair);
+  obstacleText.textContent = reason;
+  obstacleText.hidden = !reason;
+  overlay.input.disabled = reason !== "";
+  if (reason) sideBySide.input.checked = true;
+  outcome.replaceChildren(facts, controls, obstacleText, element("div", { className: "easel" }, stage), onward);
   draw();
-  say(`${heading.textContent}: ${facts.textContent}`);
+  say(`${heading.textContent}: ${facts.textContent} ${reason}`);
   if (!alone) await turn(query, key, signal);
 }
 
@@ -90,11 +95,24 @@ function inWords(found) {
   return `${certainty(found)} · ${count(found.inliers, "detail")} agree${found.inliers === 1 ? "s" : ""}`;
 }
 
+/** Why one cannot be laid over the other, or "". */
+function obstacle({ found, one, other }) {
+  if (!found.transform) return "There is no overlay, as nothing is confirmed.";
+  const unseen = [one, other].filter((image) => !isSeen(image)).map((image) => (image === one ? "the query" : "the result"));
+  return unseen.length ? `There is no overlay, as ${unseen.join(" and ")} cannot be shown.` : "";
+}
+
 /** Both pictures, loaded as far as they can be. */
 async function images(...sources) {
   const [one, other] = sources.map((src, number) => element("img", { src, alt: number ? "Result" : "Query" }));
   await Promise.all([one, other].map((image) => image.decode().catch(() => {})));
+  for (const image of [one, other]) if (!isSeen(image)) image.alt += ", which cannot be shown";
   return { one, other };
+}
+
+/** Whether it was loaded; a canvas refuses one that was not. @param {HTMLImageElement} image */
+function isSeen(image) {
+  return image.naturalWidth > 0;
 }
 
 function draw() {
