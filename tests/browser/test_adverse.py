@@ -214,3 +214,20 @@ def test_no_overlay_of_a_picture_that_cannot_be_shown(open_page: Opener, address
     page.get_by_text("Overlay").click()
     expect(page.locator(".stage canvas")).to_be_visible()
     watched.expect_complaint("404")
+
+
+def test_a_part_of_a_thin_picture_has_at_least_a_pixel(page: Page, tmp_path: Path) -> None:
+    settled(page)
+    thin = write(tmp_path / "thin.png", np.tile(texture(9, 600)[:12], (1, 4)))
+    page.get_by_label("Choose a picture").set_input_files(thin)
+    page.get_by_role("button", name="Choose a part").click()
+    part = page.get_by_role("application")
+    for _ in range(30):
+        part.press("Shift+ArrowUp")
+    expect(part).to_have_accessible_name(re.compile("3 % high$"))
+    for _ in range(40):
+        part.press("ArrowDown")
+    with page.expect_response(re.compile(r"/v1/search\?.*region=600%2C11%2C1200%2C1&")) as answer:
+        part.press("Enter")
+    assert answer.value.ok
+    settled(page)

@@ -109,8 +109,7 @@ async function showPicture(signal) {
 
 /** Search the part that was chosen, or the whole picture. @param {import("./region.js").Part | null} part */
 function settle(part) {
-  const pixels = part && [part.x * size.width, part.y * size.height, part.width * size.width, part.height * size.height];
-  const target = address("search", { ...query, region: pixels && pixels.map(Math.round).join(",") });
+  const target = address("search", { ...query, region: part && pixels(part).join(",") });
   chooser.set(part);
   if (!part) choose.focus(); // the button that was pressed has gone
   location.hash = target;
@@ -120,6 +119,13 @@ function settle(part) {
 function reflect() {
   const part = chooser.part !== null;
   [choose.hidden, searchPart.hidden, whole.hidden, help.hidden] = [part, !part, !part, !part];
+}
+
+/** At least one each way, and inside the picture. @param {import("./region.js").Part} part */
+function pixels({ x, y, width, height }) {
+  const begin = (share, side) => Math.min(Math.round(share * side), side - 1);
+  const length = (share, side) => Math.max(Math.round(share * side), 1);
+  return [begin(x, size.width), begin(y, size.height), length(width, size.width), length(height, size.height)];
 }
 
 /** @param {number[]} region in pixels */
