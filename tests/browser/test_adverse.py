@@ -9,13 +9,14 @@ from urllib.parse import quote, unquote_plus
 
 import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import Page, Route, expect
 
 from resight import Index
 
 from ..test_index import texture, write
 from .conftest import BANNER, OTHERS, POSTER, Opener, serving
-from .test_page import keys, settled
+from .test_page import draw, keys, settled
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -231,3 +232,28 @@ def test_a_part_of_a_thin_picture_has_at_least_a_pixel(page: Page, tmp_path: Pat
         part.press("Enter")
     assert answer.value.ok
     settled(page)
+
+
+def test_no_part_of_a_picture_that_the_browser_does_not_turn_upright(page: Page, tmp_path: Path) -> None:
+    settled(page)
+    held_sideways = Image.Exif()
+    held_sideways[0x0112] = 6
+    path = tmp_path / "sideways.webp"
+    Image.fromarray(np.hstack([POSTER, BANNER])).convert("RGB").save(path, quality=95, exif=held_sideways)
+    page.get_by_label("Choose a picture").set_input_files(path)
+    expect(page.get_by_role("heading", level=1)).to_have_text("8 pictures found")
+    reason = re.compile("does not show the picture upright")
+    expect(page.get_by_text(reason)).to_be_visible()
+    choose = page.get_by_role("button", name="Choose a part")
+    expect(choose).to_be_disabled()
+    expect(choose).to_have_accessible_description(reason)
+    draw(page, 0.5, 1.0)
+    page.wait_for_timeout(300)  # for what should not happen
+    expect(page).not_to_have_url(re.compile("region="))
+    page.locator(".confirmed .card").first.get_by_role("link").click()
+    expect(page.get_by_label("Overlay")).to_be_disabled()
+    expect(page.locator("main")).to_contain_text("this browser does not show the query upright")
+    expect(page.locator(".stage path")).to_have_count(0)
+    page.get_by_role("link", name="Search from here").click()
+    expect(choose).to_be_enabled()
+    expect(page.get_by_text(reason)).to_be_hidden()

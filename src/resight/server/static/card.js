@@ -45,6 +45,15 @@ export function outline({ transform, query_region, region }) {
 }
 
 /**
+ * Whether the browser shows a picture lying that the server has standing, or the other way round: of WebP files, browsers
+ * do not heed how the camera was held.
+ * @param {HTMLImageElement} image @param {{width: number, height: number}} size upright
+ */
+export function isTurned({ naturalWidth, naturalHeight }, { width, height }) {
+  return (naturalWidth - naturalHeight) * (width - height) < 0;
+}
+
+/**
  * @param {{key: string, width: number, height: number, metadata?: object, links: {thumbnail: string}}} picture
  * @param {{href: string, lines?: string[], around?: [number, number][] | null, tools?: Node[]}} shown
  *   `lines` stand under the name, `tools` below the link

@@ -1,7 +1,7 @@
 /** One result beside the query: lines between what agrees, or one laid over the other; the same for any two pictures. */
 
 import { call, factsOf } from "./api.js";
-import { certainty, corners, nameOf, outline } from "./card.js";
+import { certainty, corners, isTurned, nameOf, outline } from "./card.js";
 import { button, count, drawing, element, loading, problem, say, title } from "./dom.js";
 import { address, compare, pictureAddress, readQuery, search } from "./query.js";
 
@@ -99,7 +99,9 @@ function inWords(found) {
 function obstacle({ found, one, other }) {
   if (!found.transform) return "There is no overlay, as nothing is confirmed.";
   const unseen = [one, other].filter((image) => !isSeen(image)).map((image) => (image === one ? "the query" : "the result"));
-  return unseen.length ? `There is no overlay, as ${unseen.join(" and ")} cannot be shown.` : "";
+  if (unseen.length) return `There is no overlay, as ${unseen.join(" and ")} cannot be shown.`;
+  if (isTurned(one, found.one)) return "There are no lines and no overlay, as this browser does not show the query upright.";
+  return "";
 }
 
 /** Both pictures, loaded as far as they can be. */
@@ -141,11 +143,12 @@ function drawSideBySide() {
   const places = [[0, 0], second];
   const onto = (number) => scaled([found.one, found.other][number], sides[number], places[number]);
   const art = drawing("svg", { viewBox: `0 0 ${total.join(" ")}`, "aria-hidden": "true" });
-  if (found.transform) {
+  const upright = !isTurned(one, found.one); // else all of it would be drawn elsewhere
+  if (found.transform && upright) {
     const frames = [corners(found.query_region), outline(found)];
     art.append(...frames.map((around, number) => frame(around.map(onto(number)), places[number], sides[number])));
   }
-  if (lines.checked) art.append(...matchLines(found.matches, onto(0), onto(1)));
+  if (lines.checked && upright) art.append(...matchLines(found.matches, onto(0), onto(1)));
   stage.replaceChildren(one, other, art);
   fit(...total);
 }

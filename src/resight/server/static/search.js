@@ -1,7 +1,7 @@
 /** Search: what is searched for, the part of it that counts, and what was found. */
 
 import { call } from "./api.js";
-import { card, certainty, isConfirmed, nameOf, outline } from "./card.js";
+import { card, certainty, isConfirmed, isTurned, nameOf, outline } from "./card.js";
 import { button, count, element, fileButton, loading, nothing, problem, say, title } from "./dom.js";
 import { address, ask, isAnswered, pictureAddress, readQuery, search, searchOn } from "./query.js";
 import { PartChooser } from "./region.js";
@@ -24,9 +24,17 @@ const help = element(
   element("span", { className: "by-mouse" }, "By keyboard: arrows move it, with Shift they resize it, Enter searches."),
 );
 
+const turned = element(
+  "p",
+  { className: "hint", id: "turned", hidden: true },
+  "This browser does not show the picture upright, so no part of it can be chosen. As JPEG or PNG it would do.",
+);
+choose.setAttribute("aria-describedby", turned.id);
+
 /** @type {import("./query.js").Query | null} */
 let query = null;
-let size = { width: 1, height: 1 }; // of the query's picture
+/** @type {{width: number, height: number} | null} */
+let size = null; // of the query's picture, upright
 /** @type {string | null} */
 let listed = null; // the address whose results are shown
 /** @type {HTMLElement | null} */
@@ -47,8 +55,8 @@ export async function show(parameters, signal) {
   const found = await search(query, signal);
   size = found.query;
   const region = query.region?.split(",").map(Number);
-  chooser.frame.inert = choose.disabled = false;
   chooser.set(region ? shares(region) : null);
+  allow();
   list(found);
   listed = place;
   return same ? null : undefined;
@@ -94,17 +102,28 @@ function chooserButtons(className) {
 async function showPicture(signal) {
   asked.replaceChildren();
   chooser.set(null);
-  chooser.frame.inert = choose.disabled = true; // until the picture's size is known
+  size = null;
+  allow();
   const source = await pictureAddress(query);
   signal.throwIfAborted();
   chooser.image.src = source;
   const unseen = element("p", { className: "hint", hidden: true }, "This browser cannot show this kind of picture.");
-  chooser.image.onload = chooser.image.onerror = ({ type }) => (unseen.hidden = type === "load");
+  chooser.image.onload = chooser.image.onerror = ({ type }) => {
+    unseen.hidden = type === "load";
+    allow();
+  };
   const name = query.key === null ? null : element("p", { className: "name" }, nameOf({ key: query.key }));
   const tools = element("p", { className: "tools" }, choose, searchPart, whole);
   const others = element("details", {}, element("summary", {}, "Another picture"));
   others.append(element("p", { className: "tools" }, ...chooserButtons("")));
-  asked.replaceChildren(chooser.frame, unseen, ...(name ? [name] : []), tools, help, others);
+  asked.replaceChildren(chooser.frame, unseen, turned, ...(name ? [name] : []), tools, help, others);
+}
+
+/** A part can be chosen once the picture's size is known, if the browser shows what the server sees. */
+function allow() {
+  turned.hidden = !(size && isTurned(chooser.image, size));
+  if (!turned.hidden && chooser.part) chooser.set(null); // it would be drawn elsewhere
+  chooser.frame.inert = choose.disabled = !size || !turned.hidden;
 }
 
 /** Search the part that was chosen, or the whole picture. @param {import("./region.js").Part | null} part */
