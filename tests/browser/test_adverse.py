@@ -257,3 +257,39 @@ def test_no_part_of_a_picture_that_the_browser_does_not_turn_upright(page: Page,
     page.get_by_role("link", name="Search from here").click()
     expect(choose).to_be_enabled()
     expect(page.get_by_text(reason)).to_be_hidden()
+
+
+def test_a_busy_server_is_not_taken_for_a_missing_file(open_page: Opener, small: str, tmp_path: Path) -> None:
+    (tmp_path / "0.png").unlink()
+    watched = open_page(small)
+    page = watched.page
+    settled(page)
+    refused: list[str] = []
+
+    def refuse(route: Route) -> None:
+        refused.append(route.request.url)
+        if "1.png" in route.request.url and refused.count(route.request.url) > 2:
+            return route.continue_()
+        body = '{"title": "Too much is asked at the moment"}'
+        return route.fulfill(status=503, headers={"retry-after": "1"}, body=body)
+
+    page.route(re.compile("/v1/(thumbnail|picture).*[12].png"), refuse)
+    page.get_by_role("link", name="Collection").click()
+    gone, busy_once, busy = (page.locator(f".card[data-key='{number}.png']") for number in range(3))
+    expect(gone).to_contain_text("The file is no longer there")
+    expect(busy).to_contain_text("Too much is asked at the moment")
+    expect(busy_once.locator(".gone")).to_have_count(0)
+    assert busy_once.locator("img").evaluate("(image) => image.decode().then(() => image.naturalWidth)") == 240
+
+    asked = page.get_by_role("region", name="Your picture")
+    gone.get_by_role("link").click()
+    expect(asked).to_contain_text("The file is no longer there")
+    page.go_back()
+    busy.get_by_role("link").click()
+    expect(asked).to_contain_text("Too much is asked at the moment")
+    page.go_back()
+    busy_once.get_by_role("link").click()
+    expect(page.get_by_alt_text("The picture that is searched for")).to_have_attribute("src", re.compile("^blob:"))
+    expect(asked).not_to_contain_text("asked at the moment")
+    watched.expect_complaint("status of 404")
+    watched.expect_complaint("status of 503")

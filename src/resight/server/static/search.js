@@ -1,7 +1,7 @@
 /** Search: what is searched for, the part of it that counts, and what was found. */
 
 import { call } from "./api.js";
-import { card, certainty, isConfirmed, isTurned, nameOf, outline } from "./card.js";
+import { askAgain, card, certainty, isConfirmed, isTurned, nameOf, outline } from "./card.js";
 import { button, count, element, fileButton, loading, nothing, problem, say, title } from "./dom.js";
 import { address, ask, isAnswered, pictureAddress, readQuery, search, searchOn } from "./query.js";
 import { PartChooser } from "./region.js";
@@ -107,12 +107,15 @@ async function showPicture(signal) {
   const source = await pictureAddress(query);
   signal.throwIfAborted();
   chooser.image.src = source;
-  const unseen = element("p", { className: "hint", hidden: true }, "This browser cannot show this kind of picture.");
-  chooser.image.onload = chooser.image.onerror = ({ type }) => {
-    unseen.hidden = type === "load";
-    allow();
+  const { key } = query;
+  const unseen = element("p", { className: "hint", hidden: true });
+  chooser.image.onload = allow;
+  chooser.image.onerror = async () => {
+    const foreign = "This browser cannot show this kind of picture.";
+    unseen.textContent = key === null ? foreign : await askAgain(chooser.image, "picture", key);
+    unseen.hidden = !unseen.textContent;
   };
-  const name = query.key === null ? null : element("p", { className: "name" }, nameOf({ key: query.key }));
+  const name = key === null ? null : element("p", { className: "name" }, nameOf({ key }));
   const tools = element("p", { className: "tools" }, choose, searchPart, whole);
   const others = element("details", {}, element("summary", {}, "Another picture"));
   others.append(element("p", { className: "tools" }, ...chooserButtons("")));
