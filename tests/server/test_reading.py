@@ -92,6 +92,10 @@ def test_two_pictures_are_compared(served: Served) -> None:
     assert np.allclose(matches[:, 2:] - matches[:, :2], [30, 20], atol=3)
     assert found["confidence"] > 0.9
     assert found["region"]["x"] == pytest.approx(found["query_region"]["x"] + 30, abs=3)
+    left = served.json("/v1/compare", one="part.png", other="t0.png", region="0,0,100,180")
+    assert 0 < left["inliers"] < found["inliers"]
+    assert left["query_region"]["x"] + left["query_region"]["width"] <= 101
+    problem(served.get("/v1/compare?one=part.png&other=t0.png&region=left"), 400, "bad-request")
 
 
 def test_a_posted_picture_is_compared(served: Served) -> None:

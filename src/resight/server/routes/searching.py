@@ -84,9 +84,10 @@ async def _search(shared: State, wanted: Wanted, *picture: bytes, key: str | Non
 
 
 @router.get("/compare")
-async def compare_two(shared: Shared, one: One, other: Other) -> shapes.Comparison:
-    """Where two indexed pictures show the same thing."""
-    found = await shared.work.run(lambda: shared.collection.compare(key=one, other=other))
+async def compare_two(shared: Shared, one: One, other: Other, region: RegionText = None) -> shapes.Comparison:
+    """Where an indexed picture, or a region of it, and another one show the same thing."""
+    box = None if region is None else parse_region(region)
+    found = await shared.work.run(lambda: shared.collection.compare(key=one, other=other, region=box))
     return shapes.Comparison.of(found, key=one)
 
 
@@ -94,7 +95,7 @@ async def compare_two(shared: Shared, one: One, other: Other) -> shapes.Comparis
 async def compare_picture(
     shared: Shared, picture: Picture, other: Other, region: RegionText = None
 ) -> shapes.Comparison:
-    """Where the posted picture and an indexed one show the same thing."""
+    """Where the posted picture, or a region of it, and an indexed one show the same thing."""
     box = None if region is None else parse_region(region)
     found = await shared.work.run(lambda: shared.collection.compare(picture, other=other, region=box))
     return shapes.Comparison.of(found, key=None)

@@ -1,6 +1,7 @@
 /** The server's answers, or a Problem that says what to do. */
 
 const TRIES = 4; // while the server says that it is busy
+const UTF8 = /%[CD][0-9A-F]%[89AB][0-9A-F]|%E[0-9A-F](%[89AB][0-9A-F]){2}|%F[0-9A-F](%[89AB][0-9A-F]){3}|%[0-9A-F]{2}/gi;
 
 /** What the server refused, and why (RFC 9457). */
 export class Problem extends Error {
@@ -19,8 +20,8 @@ export class Problem extends Error {
  * @returns {Promise<Response>} an answer that is no refusal
  */
 export async function send(method, path, { query = {}, body, headers, signal } = {}) {
-  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
-  const address = `/v1/${path}${given.length ? `?${new URLSearchParams(given)}` : ""}`;
+  const parameters = written(query);
+  const address = `/v1/${path}${parameters && `?${parameters}`}`;
   for (let tried = 1; ; tried++) {
     const answer = await fetch(address, { method, body, headers, signal }).catch(silent);
     if (answer.ok) return answer;
@@ -37,7 +38,31 @@ export async function call(method, path, options) {
 
 /** Where a picture's facts are. @param {string} key */
 export function factsOf(key) {
-  return `images/${key.split("/").map(encodeURIComponent).join("/")}`;
+  return `images/${quote(key)}`;
+}
+
+/** Text in an address. Bytes of a key that are no text, which are lone surrogates in JSON, are themselves in it. */
+export function quote(text) {
+  return text.replace(/([\udc80-\udcff])|[^\udc80-\udcff]+/gu, (part, byte) =>
+    byte ? `%${(byte.charCodeAt(0) - 0xdc00).toString(16).toUpperCase()}` : encodeURIComponent(part),
+  );
+}
+
+/** What `quote` has written, or a form; `UTF8` finds characters and, where there is none, single bytes. */
+export function unquote(text) {
+  return text.replaceAll("+", " ").replace(UTF8, (bytes) => {
+    try {
+      return decodeURIComponent(bytes);
+    } catch {
+      return bytes.replace(/%(..)/g, (_, byte) => String.fromCharCode(0xdc00 + parseInt(byte, 16)));
+    }
+  });
+}
+
+/** Parameters of an address, without those that are null. @param {Record<string, any>} values */
+export function written(values) {
+  const given = Object.entries(values).filter(([, value]) => value !== null && value !== undefined);
+  return given.map(([name, value]) => `${name}=${quote(String(value))}`).join("&");
 }
 
 /** @param {number} seconds @param {AbortSignal} [signal] that ends the pause early, with its reason */

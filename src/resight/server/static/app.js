@@ -5,7 +5,7 @@ import * as collection from "./collection.js";
 import { problem, say } from "./dom.js";
 import * as duplicates from "./duplicates.js";
 import * as match from "./match.js";
-import { ask, forgetPictures } from "./query.js";
+import { ask, forgetPictures, readParameters } from "./query.js";
 import * as search from "./search.js";
 import { signIn } from "./signin.js";
 
@@ -27,7 +27,7 @@ async function route() {
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
-  const [name, parameters] = location.hash.replace(/^#\/?/, "").split("?");
+  const [name, parameters] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
   const view = VIEWS[name] ?? search;
   const [first, arriving] = [current.view === null, current.view !== view];
   scrolled.set(current.hash, scrollY);
@@ -40,7 +40,7 @@ async function route() {
   const moved = current.hash !== location.hash;
   current = { view, hash: location.hash };
   try {
-    const focus = await view.show(new URLSearchParams(parameters), signal);
+    const focus = await view.show(readParameters(parameters), signal);
     if (signal.aborted) return;
     focus?.focus({ preventScroll: true });
     if (!first && document.activeElement === document.body) heading.focus({ preventScroll: true }); // what had it is gone

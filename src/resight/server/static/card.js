@@ -1,5 +1,6 @@
 /** A picture of the collection as a card, what is known of it in words, and where the query was seen in it. */
 
+import { send } from "./api.js";
 import { drawing, element } from "./dom.js";
 
 const CONFIRMED = 0.5; // confidence from which a hit is shown among the confirmed ones
@@ -45,6 +46,34 @@ export function outline({ transform, query_region, region }) {
 }
 
 /**
+ * Whether the browser shows a picture lying that the server has standing, or the other way round: of WebP files, browsers
+ * do not heed how the camera was held.
+ * @param {HTMLImageElement} image @param {{width: number, height: number}} size upright
+ */
+export function isTurned({ naturalWidth, naturalHeight }, { width, height }) {
+  return (naturalWidth - naturalHeight) * (width - height) < 0;
+}
+
+/**
+ * Ask once more for a picture that did not come, as long as the server is busy.
+ * @param {HTMLImageElement} image @param {"thumbnail" | "picture"} path @param {string} key
+ * @returns {Promise<string>} why it cannot be shown, or "" if it is
+ */
+export async function askAgain(image, path, key) {
+  const failed = image.src;
+  image.onerror = null;
+  try {
+    const answer = await send("GET", path, { query: { key } });
+    const url = URL.createObjectURL(await answer.blob());
+    image.addEventListener("load", () => URL.revokeObjectURL(url), { once: true });
+    if (image.src === failed) image.src = url; // else it is to show another by now
+    return "";
+  } catch (error) {
+    return error.status === 404 ? "The file is no longer there" : (error.title ?? error.message);
+  }
+}
+
+/**
  * @param {{key: string, width: number, height: number, metadata?: object, links: {thumbnail: string}}} picture
  * @param {{href: string, lines?: string[], around?: [number, number][] | null, tools?: Node[]}} shown
  *   `lines` stand under the name, `tools` below the link
@@ -54,7 +83,10 @@ export function card(picture, { href, lines = [], around = null, tools = [] }) {
   const name = nameOf(picture);
   const thumbnail = element("img", { src: links.thumbnail, alt: "", loading: "lazy", decoding: "async", width, height });
   const frame = element("span", { className: "thumbnail" }, thumbnail);
-  thumbnail.onerror = () => frame.replaceChildren(element("span", { className: "gone" }, "The file is no longer there"));
+  thumbnail.onerror = async () => {
+    const reason = await askAgain(thumbnail, "thumbnail", key);
+    if (reason) frame.replaceChildren(element("span", { className: "gone" }, reason));
+  };
   if (around) {
     // A whole number is the centre of a pixel, hence the half.
     const points = around.map(([x, y]) => `${x + 0.5},${y + 0.5}`).join(" ");

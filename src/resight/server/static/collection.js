@@ -17,9 +17,9 @@ export const root = element("div", {}, element("div", { className: "tools bar" }
 /** @type {Map<string | null, string | null>} */
 const before = new Map(); // the page before each that was reached by "next"
 
-/** @param {URLSearchParams} parameters `after`: where the page begins @param {AbortSignal} signal */
+/** @param {Map<string, string>} parameters `after`: where the page begins @param {AbortSignal} signal */
 export async function show(parameters, signal) {
-  const after = parameters.get("after");
+  const after = parameters.get("after") ?? null;
   outcome.replaceChildren(loading("Loading pictures …"));
   const { images, next, total } = await call("GET", "images", { query: { limit: PAGE, after }, signal });
   heading.textContent = `Collection of ${count(total)}`;

@@ -21,7 +21,7 @@ export const outcome = element("div", { className: "outcome" });
 const kinds = element("nav", { className: "tools", "aria-label": "Kind of groups" }, ...links);
 export const root = element("div", {}, element("div", { className: "tools bar" }, title("Duplicates"), kinds), about, outcome);
 
-/** @param {URLSearchParams} parameters `kind` and, for later groups, `after` @param {AbortSignal} signal */
+/** @param {Map<string, string>} parameters `kind` and, for later groups, `after` @param {AbortSignal} signal */
 export async function show(parameters, signal) {
   const kind = parameters.get("kind") === "scene" ? "scene" : "copy";
   const after = parameters.get("after");
@@ -70,7 +70,7 @@ function starter(text, kind, signal) {
     made.disabled = true;
     try {
       await send("POST", "duplicates", { query: { kind }, signal });
-      await show(new URLSearchParams({ kind }), signal);
+      await show(new Map([["kind", kind]]), signal);
     } catch (error) {
       if (!signal.aborted) outcome.replaceChildren(problem(error, start));
     }

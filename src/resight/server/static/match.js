@@ -1,7 +1,7 @@
 /** One result beside the query: lines between what agrees, or one laid over the other; the same for any two pictures. */
 
 import { call, factsOf } from "./api.js";
-import { certainty, corners, nameOf, outline } from "./card.js";
+import { certainty, corners, isTurned, nameOf, outline } from "./card.js";
 import { button, count, drawing, element, loading, problem, say, title } from "./dom.js";
 import { address, compare, pictureAddress, readQuery, search } from "./query.js";
 
@@ -22,6 +22,8 @@ const facts = element("p", { className: "facts" });
 const stage = element("div", { className: "stage" });
 const sideBySide = choice("Side by side", true);
 const overlay = choice("Overlay", false);
+const obstacleText = element("p", { className: "hint", id: "no-overlay" });
+overlay.input.setAttribute("aria-describedby", obstacleText.id);
 const lines = element("input", { type: "checkbox", checked: true, onchange: draw });
 const linesLabel = element("label", { className: "switch" }, lines, "Lines");
 const blend = element("input", { type: "range", min: 0, max: 100, value: 50, oninput: draw });
@@ -39,7 +41,7 @@ narrow.addEventListener("change", draw);
 /** @type {{found: any, one: HTMLImageElement, other: HTMLImageElement} | null} */
 let pair = null;
 
-/** @param {URLSearchParams} parameters `with` names the result @param {AbortSignal} signal */
+/** @param {Map<string, string>} parameters `with` names the result @param {AbortSignal} signal */
 export async function show(parameters, signal) {
   const query = readQuery(parameters);
   const key = parameters.get("with") ?? "";
@@ -50,16 +52,20 @@ export async function show(parameters, signal) {
   outcome.replaceChildren(loading("Comparing …"));
   const seen = call("GET", factsOf(key), { signal });
   const [found, picture, one] = await Promise.all([compare(query, key, signal), seen, pictureAddress(query)]);
-  pair = { found, ...(await images(one, picture.links.picture)) };
-  signal.throwIfAborted();
+  const both = await images(one, picture.links.picture);
+  signal.throwIfAborted(); // another match may be on the screen by now
+  pair = { found, ...both };
   heading.textContent = nameOf(picture);
   facts.textContent = inWords(found);
   onward.href = address("search", { key });
-  overlay.input.disabled = !found.transform;
-  if (!found.transform) sideBySide.input.checked = true;
-  outcome.replaceChildren(facts, controls, element("div", { className: "easel" }, stage), onward);
+  const reason = obstacle(pair);
+  obstacleText.textContent = reason;
+  obstacleText.hidden = !reason;
+  overlay.input.disabled = reason !== "";
+  if (reason) sideBySide.input.checked = true;
+  outcome.replaceChildren(facts, controls, obstacleText, element("div", { className: "easel" }, stage), onward);
   draw();
-  say(`${heading.textContent}: ${facts.textContent}`);
+  say(`${heading.textContent}: ${facts.textContent} ${reason}`);
   if (!alone) await turn(query, key, signal);
 }
 
@@ -89,11 +95,26 @@ function inWords(found) {
   return `${certainty(found)} · ${count(found.inliers, "detail")} agree${found.inliers === 1 ? "s" : ""}`;
 }
 
+/** Why one cannot be laid over the other, or "". */
+function obstacle({ found, one, other }) {
+  if (!found.transform) return "There is no overlay, as nothing is confirmed.";
+  const unseen = [one, other].filter((image) => !isSeen(image)).map((image) => (image === one ? "the query" : "the result"));
+  if (unseen.length) return `There is no overlay, as ${unseen.join(" and ")} cannot be shown.`;
+  if (isTurned(one, found.one)) return "There are no lines and no overlay, as this browser does not show the query upright.";
+  return "";
+}
+
 /** Both pictures, loaded as far as they can be. */
 async function images(...sources) {
   const [one, other] = sources.map((src, number) => element("img", { src, alt: number ? "Result" : "Query" }));
   await Promise.all([one, other].map((image) => image.decode().catch(() => {})));
+  for (const image of [one, other]) if (!isSeen(image)) image.alt += ", which cannot be shown";
   return { one, other };
+}
+
+/** Whether it was loaded; a canvas refuses one that was not. @param {HTMLImageElement} image */
+function isSeen(image) {
+  return image.naturalWidth > 0;
 }
 
 function draw() {
@@ -122,11 +143,12 @@ function drawSideBySide() {
   const places = [[0, 0], second];
   const onto = (number) => scaled([found.one, found.other][number], sides[number], places[number]);
   const art = drawing("svg", { viewBox: `0 0 ${total.join(" ")}`, "aria-hidden": "true" });
-  if (found.transform) {
+  const upright = !isTurned(one, found.one); // else all of it would be drawn elsewhere
+  if (found.transform && upright) {
     const frames = [corners(found.query_region), outline(found)];
     art.append(...frames.map((around, number) => frame(around.map(onto(number)), places[number], sides[number])));
   }
-  if (lines.checked) art.append(...matchLines(found.matches, onto(0), onto(1)));
+  if (lines.checked && upright) art.append(...matchLines(found.matches, onto(0), onto(1)));
   stage.replaceChildren(one, other, art);
   fit(...total);
 }

@@ -3,7 +3,7 @@
  * Pictures that were given stay in this browser, the latest few, so that a reload or "back" still has them.
  */
 
-import { call, Problem } from "./api.js";
+import { call, Problem, unquote, written } from "./api.js";
 
 const KEPT = 12; // pictures
 const PAGE = 24; // hits asked for at once
@@ -22,16 +22,21 @@ const given = new Map(); // for browsers that keep nothing
 let last = null;
 let shown = { picture: null, url: "" }; // one picture at a time is held in memory for the screen
 
-/** @param {URLSearchParams} parameters of an address @returns {Query | null} */
+/** The parameters of an address; unlike URLSearchParams, they keep bytes that are no text. @param {string} [text] */
+export function readParameters(text = "") {
+  const pairs = text.split("&").map((pair) => pair.split(/=(.*)/s, 2));
+  return new Map(pairs.map(([name, value = ""]) => [unquote(name), unquote(value)]));
+}
+
+/** @param {Map<string, string>} parameters of an address @returns {Query | null} */
 export function readQuery(parameters) {
-  const [key, picture, region] = ["key", "picture", "region"].map((name) => parameters.get(name));
+  const [key, picture, region] = ["key", "picture", "region"].map((name) => parameters.get(name) ?? null);
   return key === null && picture === null ? null : { key, picture, region };
 }
 
 /** The address of a view of this query. @param {string} view @param {Partial<Query>} query @param {object} [others] */
 export function address(view, query, others = {}) {
-  const values = Object.entries({ ...query, ...others }).filter(([, value]) => value !== null);
-  return `#/${view}?${new URLSearchParams(values)}`;
+  return `#/${view}?${written({ ...query, ...others })}`;
 }
 
 /** Search with a picture that was given. @param {Blob} picture */
@@ -44,7 +49,7 @@ export async function ask(picture) {
 
 /** Where the query's picture can be shown from. @param {Query} query */
 export async function pictureAddress(query) {
-  if (query.key !== null) return `/v1/picture?${new URLSearchParams({ key: query.key })}`;
+  if (query.key !== null) return `/v1/picture?${written({ key: query.key })}`;
   if (shown.picture !== query.picture) {
     const url = URL.createObjectURL(await pictureOf(query));
     URL.revokeObjectURL(shown.url);
@@ -81,9 +86,10 @@ export function forget() {
 
 /** The query, or another picture of the collection, beside one of its results. @param {Query} query @param {string} other */
 export async function compare(query, other, signal) {
-  if (query.key !== null) return call("GET", "compare", { query: { one: query.key, other }, signal });
+  const { key, region } = query;
+  if (key !== null) return call("GET", "compare", { query: { one: key, other, region }, signal });
   const body = await pictureOf(query);
-  return call("POST", "compare", { query: { other, region: query.region }, body, signal });
+  return call("POST", "compare", { query: { other, region }, body, signal });
 }
 
 /** Nothing that was given stays behind. */

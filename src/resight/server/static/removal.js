@@ -6,6 +6,8 @@ import { forget } from "./query.js";
 
 /** @type {Set<string>} */
 const marked = new Set();
+/** @type {string | null} */
+let going = null; // the one that is being removed, which can no longer be kept
 const text = element("p", {});
 const about = element("p", { className: "hint" }, "Uploads are deleted. Files that were indexed from a folder stay there.");
 const confirm = button("Remove", removeAll, "danger");
@@ -20,7 +22,10 @@ document.querySelector("main").after(bar);
 
 /** Mark pictures to be removed, or not to be. @param {string[]} keys @param {boolean} on */
 export function mark(keys, on) {
-  for (const key of keys) on ? marked.add(key) : marked.delete(key);
+  for (const key of keys) {
+    if (on) marked.add(key);
+    else if (key !== going) marked.delete(key);
+  }
   reflect();
   say(marked.size ? `${text.textContent} Confirm or undo it at the end of the page.` : "Nothing is marked.");
 }
@@ -39,6 +44,7 @@ export function reflect() {
     const on = marked.has(made.dataset.mark);
     made.setAttribute("aria-pressed", String(on));
     made.textContent = on ? "Keep" : "Remove";
+    made.disabled = made.dataset.mark === going;
     made.closest(".card").classList.toggle("marked", on);
   }
   bar.hidden = !marked.size;
@@ -49,21 +55,26 @@ export function reflect() {
 async function removeAll() {
   confirm.disabled = undo.disabled = true;
   failures.replaceChildren();
-  const size = marked.size;
+  let removed = 0;
   try {
     for (const key of [...marked]) {
+      if (!marked.has(key)) continue; // it was unmarked while others went
+      going = key;
+      reflect();
       await send("DELETE", factsOf(key)).catch((error) => {
         if (error.status !== 404) throw error; // another has removed it already
       });
       marked.delete(key);
-      reflect();
+      removed += 1;
     }
   } catch (error) {
     failures.replaceChildren(problem(error, removeAll));
   } finally {
     confirm.disabled = undo.disabled = false;
+    going = null;
+    reflect();
     forget();
     document.dispatchEvent(new Event("collection-changed"));
-    say(`${count(size - marked.size)} removed.`);
+    say(`${count(removed)} removed.`);
   }
 }

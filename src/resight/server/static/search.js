@@ -1,7 +1,7 @@
 /** Search: what is searched for, the part of it that counts, and what was found. */
 
 import { call } from "./api.js";
-import { card, certainty, isConfirmed, nameOf, outline } from "./card.js";
+import { askAgain, card, certainty, isConfirmed, isTurned, nameOf, outline } from "./card.js";
 import { button, count, element, fileButton, loading, nothing, problem, say, title } from "./dom.js";
 import { address, ask, isAnswered, pictureAddress, readQuery, search, searchOn } from "./query.js";
 import { PartChooser } from "./region.js";
@@ -24,15 +24,23 @@ const help = element(
   element("span", { className: "by-mouse" }, "By keyboard: arrows move it, with Shift they resize it, Enter searches."),
 );
 
+const turned = element(
+  "p",
+  { className: "hint", id: "turned", hidden: true },
+  "This browser does not show the picture upright, so no part of it can be chosen. As JPEG or PNG it would do.",
+);
+choose.setAttribute("aria-describedby", turned.id);
+
 /** @type {import("./query.js").Query | null} */
 let query = null;
-let size = { width: 1, height: 1 }; // of the query's picture
+/** @type {{width: number, height: number} | null} */
+let size = null; // of the query's picture, upright
 /** @type {string | null} */
 let listed = null; // the address whose results are shown
 /** @type {HTMLElement | null} */
 let opened = null; // the card to return to
 
-/** @param {URLSearchParams} parameters @param {AbortSignal} signal */
+/** @param {Map<string, string>} parameters @param {AbortSignal} signal */
 export async function show(parameters, signal) {
   const before = query;
   query = readQuery(parameters);
@@ -47,8 +55,8 @@ export async function show(parameters, signal) {
   const found = await search(query, signal);
   size = found.query;
   const region = query.region?.split(",").map(Number);
-  chooser.frame.inert = choose.disabled = false;
   chooser.set(region ? shares(region) : null);
+  allow();
   list(found);
   listed = place;
   return same ? null : undefined;
@@ -94,23 +102,36 @@ function chooserButtons(className) {
 async function showPicture(signal) {
   asked.replaceChildren();
   chooser.set(null);
-  chooser.frame.inert = choose.disabled = true; // until the picture's size is known
+  size = null;
+  allow();
   const source = await pictureAddress(query);
   signal.throwIfAborted();
   chooser.image.src = source;
-  const unseen = element("p", { className: "hint", hidden: true }, "This browser cannot show this kind of picture.");
-  chooser.image.onload = chooser.image.onerror = ({ type }) => (unseen.hidden = type === "load");
-  const name = query.key === null ? null : element("p", { className: "name" }, nameOf({ key: query.key }));
+  const { key } = query;
+  const unseen = element("p", { className: "hint", hidden: true });
+  chooser.image.onload = allow;
+  chooser.image.onerror = async () => {
+    const foreign = "This browser cannot show this kind of picture.";
+    unseen.textContent = key === null ? foreign : await askAgain(chooser.image, "picture", key);
+    unseen.hidden = !unseen.textContent;
+  };
+  const name = key === null ? null : element("p", { className: "name" }, nameOf({ key }));
   const tools = element("p", { className: "tools" }, choose, searchPart, whole);
   const others = element("details", {}, element("summary", {}, "Another picture"));
   others.append(element("p", { className: "tools" }, ...chooserButtons("")));
-  asked.replaceChildren(chooser.frame, unseen, ...(name ? [name] : []), tools, help, others);
+  asked.replaceChildren(chooser.frame, unseen, turned, ...(name ? [name] : []), tools, help, others);
+}
+
+/** A part can be chosen once the picture's size is known, if the browser shows what the server sees. */
+function allow() {
+  turned.hidden = !(size && isTurned(chooser.image, size));
+  if (!turned.hidden && chooser.part) chooser.set(null); // it would be drawn elsewhere
+  chooser.frame.inert = choose.disabled = !size || !turned.hidden;
 }
 
 /** Search the part that was chosen, or the whole picture. @param {import("./region.js").Part | null} part */
 function settle(part) {
-  const pixels = part && [part.x * size.width, part.y * size.height, part.width * size.width, part.height * size.height];
-  const target = address("search", { ...query, region: pixels && pixels.map(Math.round).join(",") });
+  const target = address("search", { ...query, region: part && pixels(part).join(",") });
   chooser.set(part);
   if (!part) choose.focus(); // the button that was pressed has gone
   location.hash = target;
@@ -120,6 +141,13 @@ function settle(part) {
 function reflect() {
   const part = chooser.part !== null;
   [choose.hidden, searchPart.hidden, whole.hidden, help.hidden] = [part, !part, !part, !part];
+}
+
+/** At least one each way, and inside the picture. @param {import("./region.js").Part} part */
+function pixels({ x, y, width, height }) {
+  const begin = (share, side) => Math.min(Math.round(share * side), side - 1);
+  const length = (share, side) => Math.max(Math.round(share * side), 1);
+  return [begin(x, size.width), begin(y, size.height), length(width, size.width), length(height, size.height)];
 }
 
 /** @param {number[]} region in pixels */
@@ -184,14 +212,15 @@ async function goOn(next, groups) {
   pressed.disabled = true;
   next.parentNode.querySelector(".problem")?.remove();
   try {
-    const asking = query;
+    const asking = address("search", query);
     const hits = await searchOn(query);
-    if (asking !== query) return;
+    if (asking !== address("search", query)) return;
     const first = fill(groups, hits);
     const found = await search(query);
     next.hidden = !found.more;
     sum(found);
-    first?.firstChild.focus({ preventScroll: true });
+    const free = [document.body, pressed].includes(document.activeElement); // nothing else was turned to in between
+    if (free) first?.firstChild.focus({ preventScroll: true });
   } catch (error) {
     next.after(problem(error, () => goOn(next, groups)));
   } finally {
