@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from resight.errors import IndexMissingError, UsageError
 from resight.store import Entry, Writer, check, open_snapshot
 from resight.store.entry import decode_text, encode_text
+from resight.store.table import Row
 from resight.types import Words
 
 from .support import (
@@ -129,6 +130,19 @@ def test_facts(tmp_path: Path) -> None:
         assert snapshot.vocabulary.description == {"seed": 0}
     assert (row.key, row.content, row.path, row.width, row.height) == ("k", bytes(range(256)), "/a/b", 65535, 1)
     assert (row.features, row.metadata) == (7, {"n": math.pi})
+
+
+def test_numbers_of_numpy_are_stored_as_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sized = replace(entry("a", 1), width=np.int64(640), height=np.uint16(480))  # type: ignore[arg-type]
+    build(tmp_path / "sound", [sized])
+    with open_snapshot(tmp_path / "sound") as snapshot:
+        assert [(row.width, row.height) for row in snapshot.rows()] == [(640, 480)]
+    assert not check(tmp_path / "sound").problems
+    values = Row.values
+    monkeypatch.setattr(Row, "values", lambda row: (*values(row)[:4], b"\x80\x02", *values(row)[5:]))
+    build(tmp_path / "odd", [sized])
+    (problem,) = check(tmp_path / "odd").problems
+    assert "1 pictures have a size that is no number, such as 'a'; add them again" in problem
 
 
 # Nothing, in all its forms

@@ -16,6 +16,7 @@ from ..types import Int64
 from ..vocabulary.codes import kept_bytes
 from . import lock
 from . import manifest as manifests
+from .entry import encode_text
 from .manifest import LEARNT, LEARNT_FILES, Manifest, SegmentRecord
 from .segment import BOUNDS, CELLS, FOLDER, Segment, read_whole
 from .shards import FOLDER as SHARDS
@@ -157,13 +158,15 @@ def _count_problems(
         yield f"{len(rows)} rows for {record.pictures} pictures"
     elif [row.features for row in rows] != length.tolist():
         yield "feature counts of pictures differ from the lists"
+    if odd := [row.key for row in rows if not isinstance(row.width, int) or not isinstance(row.height, int)]:
+        yield f"{len(odd)} pictures have a size that is no number, such as {odd[0]!r}; add them again"
     if record.dead_pictures != int((~segment.alive).sum()) or record.dead_features != int(dead_length.sum()):
         yield "the count of removed pictures is wrong"
     if segment.bounds is not None:
         yield from _cluster_problems(segment, segment.bounds)
     if similarity and LEARNT in segment.terms:
         yield from _alone_problems(segment, similarity)
-    living = {row.values()[1] for row in rows if segment.alive[row.ordinal]}
+    living = {encode_text(row.key) for row in rows if segment.alive[row.ordinal]}
     if living & keys:
         yield f"{len(living & keys)} keys are alive in another segment too"
     keys |= living
