@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -380,3 +381,15 @@ def test_released_others_can_write(tmp_path: Path) -> None:
 def test_metadata_that_is_no_json_is_refused(tmp_path: Path) -> None:
     with Index.create(tmp_path / "i.resight") as index, pytest.raises(UsageError, match="cannot be stored as JSON"):
         index.add(texture(0), key="a", metadata={"x": float("nan")})
+
+
+def test_metadata_that_is_nested_too_deep_is_refused(tmp_path: Path) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(5000):
+        deep = {"in": [deep]}
+    with Index.create(tmp_path / "i.resight") as index:
+        index.add(texture(0), key="kept", metadata={"in": {"in": [1]}})
+        with pytest.raises(UsageError, match="the metadata of 'a' is nested more than 100 levels deep"):
+            index.add(texture(0), key="a", metadata=deep)
+    with Index.open(tmp_path / "i.resight") as index:
+        assert list(index.keys()) == ["kept"]

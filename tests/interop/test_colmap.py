@@ -84,7 +84,7 @@ def test_six_columns_of_ellipses_are_taken_apart(tmp_path: Path) -> None:
         (np.column_stack([POINTS, -SCALE, ANGLE]), SIFT, "scales that are not positive"),
         (np.column_stack([POINTS, np.tile([1, 0, 0, -1], (6, 1))]), SIFT, "scales that are not positive"),
         (np.column_stack([POINTS, np.full((6, 4), np.nan)]), SIFT, "keypoints that are no finite numbers"),
-        (POINTS[:5], SIFT, "5 keypoints, 6 descriptors, which should be equally many"),
+        (POINTS[:5], SIFT, r"xy of shape \(5, 2\), with descriptors of shape \(6, 128\): \(6, 2\) is wanted"),
         (POINTS, SIFT[:, :64], "descriptors of 64 bytes, not SIFT's 128"),
         (POINTS, SIFT.astype(np.uint16), "1536 bytes of descriptors, not 6 × 128"),
     ],

@@ -14,9 +14,10 @@ from urllib.parse import quote
 import numpy as np
 
 from ..errors import FeatureFileError
+from ..features.given import checked, insist_on_finite
 from ..options import GIVEN, GIVEN_POINTS
 from ..types import Features, Float32
-from .given import checked, insist_on_finite, points
+from .given import points
 
 CENTRE = np.float32(0.5)  # of the first pixel
 SIFT = 128  # bytes
@@ -64,7 +65,7 @@ class ColmapDatabase:
             raise FeatureFileError(
                 f"{where} has descriptors of {descriptors.shape[1]} bytes, not SIFT's {SIFT}; give such as an HDF5 file"
             )
-        insist_on_finite(where, keypoints=keypoints, descriptors=descriptors)
+        insist_on_finite(where, keypoints=keypoints)
         xy = keypoints[:, :2] - CENTRE
         if (keypoints.shape[1] == 2) != (self.detector == GIVEN_POINTS):
             raise FeatureFileError(

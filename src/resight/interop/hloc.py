@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import FeatureFileError, UsageError
+from ..features.given import checked, insist_on_finite
 from ..options import GIVEN, GIVEN_POINTS
 from ..types import Features
-from .given import checked, insist_on_finite, points, size_from
+from .given import points, size_from
 
 MOST_FEATURES = 1_000_000  # of a picture: what is beyond all reason is not read
 # What h5py raises for damaged files, and what it takes to read something that is not what its name says.
@@ -68,15 +69,17 @@ class HlocFile:
 
     def _columns(self, group: Any, where: str) -> dict[str, Any]:
         """Rows for each keypoint, as float32."""
-        n, two = group["keypoints"].shape
-        wanted = (self.dimension, n)
-        if two != 2 or n > MOST_FEATURES or group["descriptors"].shape != wanted:
-            raise FeatureFileError(
-                f"{where} has keypoints {(n, two)} and descriptors {group['descriptors'].shape}; "
-                f"(n, 2) and {(self.dimension, 'n')} are wanted, with n at most {MOST_FEATURES}"
-            )
         others = ["scores"] if "scores" in group else []
         others += ["scales", "oris"] if self.detector == GIVEN else []
+        n = group["keypoints"].shape[0]
+        wanted = {"keypoints": (n, 2), "descriptors": (self.dimension, n), **dict.fromkeys(others, (n,))}
+        found = {name: group[name].shape for name in wanted}
+        if found != wanted or n > MOST_FEATURES:
+            shapes = ", ".join(f"{name} {shape}" for name, shape in found.items())
+            raise FeatureFileError(
+                f"{where} has {shapes}; (n, 2) keypoints, {(self.dimension, 'n')} descriptors and (n,) of all else are "
+                f"wanted, with n at most {MOST_FEATURES}"
+            )
         columns = {name: group[name][()].astype(np.float32) for name in others}
         descriptors = np.ascontiguousarray(group["descriptors"][()].T, np.float32)
         return {"xy": group["keypoints"][()].astype(np.float32), "descriptors": descriptors, **columns}
