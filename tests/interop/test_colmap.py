@@ -106,7 +106,12 @@ def test_positions_alone_do_not_mix_with_others(tmp_path: Path) -> None:
 
 def test_values_of_another_type(tmp_path: Path) -> None:
     path = write_database(tmp_path / "d.db", {"a.jpg": (POINTS, SIFT)})
-    for change in ("keypoints SET data = 7", "descriptors SET rows = 'x'", "cameras SET width = NULL"):
+    for change in (
+        "keypoints SET data = 7",
+        "descriptors SET rows = 'x'",
+        "cameras SET width = NULL",
+        "cameras SET width = 9e999",
+    ):
         with sqlite3.connect(path) as database:
             database.execute(f"UPDATE {change}")
         database.close()
@@ -114,6 +119,18 @@ def test_values_of_another_type(tmp_path: Path) -> None:
             file.read("a.jpg")
         path.unlink()
         write_database(path, {"a.jpg": (POINTS, SIFT)})
+
+
+def test_names_of_every_kind(tmp_path: Path) -> None:
+    """Text and blobs in one column, and text that is no UTF-8."""
+    path = write_database(tmp_path / "d.db", dict.fromkeys(("a.jpg", "b.jpg", "c.jpg"), (POINTS, SIFT)))
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE images SET name = CAST('b.jpg' AS BLOB) WHERE name = 'b.jpg'")
+        database.execute("UPDATE images SET name = CAST(x'63FF' AS TEXT) WHERE name = 'c.jpg'")
+    database.close()
+    with open_features(path) as file:
+        assert file.names == ["a.jpg", "b.jpg", "c\udcff"]
+        assert all(len(file.read(name)) == len(SIFT) for name in file.names)
 
 
 def test_databases_that_cannot_be_read(tmp_path: Path) -> None:

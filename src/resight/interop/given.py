@@ -24,8 +24,8 @@ def points(xy: Float32, descriptors: Bytes | Float32, size: tuple[int, int]) -> 
 def size_from(xy: Float32, picture: Path | None) -> tuple[int, int]:
     """Width and height of the picture in this file; without one, of the least picture that holds all positions."""
     if picture is None:
-        width, height = np.ceil(xy.max(axis=0, initial=0)).astype(int) + 1
-        return int(width), int(height)
+        width, height = np.ceil(xy.max(axis=0, initial=0)).tolist()
+        return int(width) + 1, int(height) + 1
     try:
         return size_of(read_bytes(picture), name=str(picture))
     except ImageError as error:
