@@ -234,6 +234,34 @@ def test_damage_is_exit_code_3(pictures: Path, tmp_path: Path) -> None:
     assert run_json("search", index, pictures / "0.png", code=3)["kind"] == "IndexDamagedError"
 
 
+TABLE = """
+from rich.table import Table
+from resight.cli.app import app, command
+from resight.cli.output import say_table
+
+@command
+def show() -> int:
+    say_table(Table("a", "b"), width=80)
+    return 0
+
+app(["show"])
+"""
+
+
+def test_output_that_nobody_reads_is_exit_code_141(pictures: Path, tmp_path: Path) -> None:
+    """Whatever the command has found, and whoever prints it; also an error."""
+    index = tmp_path / "i.resight"
+    run("index", pictures, "--into", index, "--processes", 1)
+    next(index.glob("segments/*/signature.npy")).write_bytes(b"damaged")
+    said = ([*PROGRAM, "check", index, "--json"], [*PROGRAM, "search", index, "--json"], [*PROGRAM, "recipes"])
+    for words in (*said, [sys.executable, "-c", TABLE]):
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run([str(word) for word in words], stdout=writing, stderr=subprocess.PIPE, check=False)
+        os.close(writing)
+        assert (done.returncode, done.stderr) == (141, b"")
+
+
 def test_region_recipe_and_settings(pictures: Path, tmp_path: Path) -> None:
     index = tmp_path / "i.resight"
     run("index", pictures, "--into", index, "--processes", 1, "--set", "features.max_features=300")

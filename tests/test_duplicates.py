@@ -70,7 +70,8 @@ def test_no_given_features_are_no_content(tmp_path: Path) -> None:
     """Two pictures of one size in which another program found nothing need not be the same."""
     xy, none = np.zeros((0, 2), np.float32), np.zeros(0, np.float32)
     nothing = Features(xy, none, none, np.zeros((0, 128), np.uint8), 640, 480)
-    dot = Features(np.ones((1, 2), np.float32), *np.ones((2, 1), np.float32), np.ones((1, 128), np.uint8), 640, 480)
+    one = np.ones(1, np.float32)
+    dot = Features(np.ones((1, 2), np.float32), one, one, np.ones((1, 128), np.uint8), 640, 480)
     with Index.create(tmp_path / "i.resight", features=FeatureOptions(detector="given")) as index:
         for key, features in {"black": nothing, "white": nothing, "dot": dot, "copy": dot}.items():
             index.add(features, key=key)

@@ -13,7 +13,7 @@ from ..machine import cache_folder
 from ..recipes import DEFAULT, RECIPES
 from ..recipes import recipe as named_recipe
 from .app import NAMES_SHOWN, AsJson, Processes, command
-from .output import printable, progress, say_json
+from .output import printable, progress, say_json, say_table
 
 if TYPE_CHECKING:
     from ..evaluation.results import Evaluation
@@ -99,7 +99,6 @@ def recipes(as_json: AsJson = False) -> int:
 
 def show(evaluation: Evaluation) -> None:
     """A table of recipes × measures."""
-    from rich.console import Console
     from rich.table import Table
 
     from ..evaluation.measures import style
@@ -116,4 +115,4 @@ def show(evaluation: Evaluation) -> None:
     for row in evaluation.rows:
         values = (format(value, style(measure)) for measure, value in row.means.items())
         table.add_row(row.recipe, *values, f"{row.query_ms:.1f}", f"{row.bytes_per_image:.0f}")
-    Console(width=120).print(table)
+    say_table(table, width=120)

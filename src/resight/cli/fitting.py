@@ -13,7 +13,7 @@ import typer
 from ..errors import UsageError
 from ..options import FeatureOptions, ImageOptions, VocabularyOptions, to_dict
 from ..recipes import RECIPES, Recipe, write
-from .output import printable, progress
+from .output import printable, progress, say_table
 
 if TYPE_CHECKING:
     from ..evaluation.datasets import Dataset
@@ -108,7 +108,6 @@ def _held_out(folder: Path, learning: Iterable[Path]) -> Dataset:
 
 def show_fit(fitted: dict[str, Any]) -> None:
     """A table of λ × mAP, and where the recipe is."""
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -118,7 +117,7 @@ def show_fit(fitted: dict[str, Any]) -> None:
     for each in fitted["figures"]:
         chosen = "best" if each["mixture"] == fitted["mixture"] else ""
         table.add_row(f"{each['mixture']:g}", f"{each['map']:.4f}", chosen)
-    Console(width=80).print(table)
+    say_table(table, width=80)
     typer.echo(
         f"{printable(fitted['recipe'])}: {fitted['base']} with λ = {fitted['mixture']:g}, fitted on "
         f"{fitted['pictures']} pictures"
