@@ -500,6 +500,10 @@ def test_nothing_is_begun_that_cannot_end(pictures: Path, tmp_path: Path) -> Non
     assert "does not exist" in run_json("index", tmp_path / "nowhere", *into, code=2)["error"]
     assert not (tmp_path / "i.resight").exists()
     assert "no folder" in run_json("train", pictures, "--out", tmp_path / "no/v.npz", "--words", 20, code=2)["error"]
+    assert "is a folder" in run_json("train", pictures, "--out", pictures, "--words", 20, code=2)["error"]
+    (tmp_path / "v.toml").mkdir()
+    words = ("train", pictures, "--out", tmp_path / "v.npz", "--held-out", pictures)
+    assert "v.toml is a folder" in run_json(*words, code=2)["error"]
 
 
 def test_the_index_comes_first(pictures: Path, tmp_path: Path) -> None:

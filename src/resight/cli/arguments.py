@@ -77,6 +77,15 @@ def take_in(
         raise UsageError(f"{name} {value} and {settled} contradict each other")
 
 
+def insist_on_file(out: Path) -> None:
+    """Raise UsageError, before any work is done, for what cannot be written as a file."""
+    folder = out.absolute().parent
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder} to write {out.name} into; make it first")
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder; name a file to write")
+
+
 def given_features(path: Path | None, images: Path | None = None) -> AbstractContextManager[FeatureFile | None]:
     """The file that --features names, if it was given."""
     from ..interop import open_features

@@ -13,6 +13,7 @@ import typer
 from ..errors import UsageError
 from ..options import FeatureOptions, ImageOptions, VocabularyOptions, to_dict
 from ..recipes import RECIPES, Recipe, write
+from .arguments import insist_on_file
 from .output import printable, progress, say_table
 
 if TYPE_CHECKING:
@@ -90,7 +91,9 @@ def wanted_fitting(
         raise UsageError(f"the recipe {base} keeps codes of descriptors; add --set vocabulary.codes=8")
     if out.suffix.lower() == ".toml":
         raise UsageError(f"{out} would be both vocabulary and fitted recipe; name the vocabulary {out.stem}.npz")
-    return Fitting(base=base, recipe=recipe, dataset=_held_out(held_out, learning), out=out.with_suffix(".toml"))
+    fitted = out.with_suffix(".toml")
+    insist_on_file(fitted)
+    return Fitting(base=base, recipe=recipe, dataset=_held_out(held_out, learning), out=fitted)
 
 
 def _held_out(folder: Path, learning: Iterable[Path]) -> Dataset:
