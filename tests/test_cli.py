@@ -321,6 +321,24 @@ def test_several_queries_one_of_them_bad(pictures: Path, tmp_path: Path) -> None
     assert "nothing.png" in results[1]["error"]
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--recipe", "learnt"), "resight learn"),
+        (("--recipe", "context"), "resight context"),
+        (("--recipe", "knn"), "resight index --recipe"),
+        (("--probe", 1), "resight index --clusters"),
+        (("--probe", 1, "--set", "clusters.probe=2"), "--probe 1 and --set clusters.probe=2 contradict each other"),
+    ],
+)
+def test_what_no_query_can_be_asked_is_said_once(
+    words: tuple[object, ...], message: str, pictures: Path, tmp_path: Path
+) -> None:
+    index = tmp_path / "i.resight"
+    run("index", pictures, "--into", index, "--processes", 1)
+    assert message in run_json("search", index, pictures / "0.png", pictures / "1.png", *words, code=2)["error"]
+
+
 def test_train_makes_a_vocabulary_for_a_new_index(pictures: Path, tmp_path: Path) -> None:
     words = ("--words", 40, "--out", tmp_path / "own.npz", "--processes", 1)
     facts = run_json("train", pictures, *words)
@@ -549,4 +567,7 @@ def test_evaluate_prints_a_table_and_json(tmp_path: Path) -> None:
     assert found["rows"][0]["bytes_per_image"] > 0
     assert "hamming" in run(*words, "--processes", 1)
     assert "gt" in run_json("evaluate", "oxford", folder, code=2)["error"]
+    (tmp_path / "hamming.toml").write_text('base = "bow-l1"')
+    twice = run_json(*words, "--recipe", tmp_path / "hamming.toml", code=2)["error"]
+    assert "two recipes are named 'hamming'" in twice
     run("evaluate", "holidays", code=2)

@@ -12,7 +12,7 @@ import typer
 
 from ..engine import ENGINES
 from ..errors import OptionError, UsageError
-from ..options import Options, parse_value
+from ..options import ClusterOptions, Options, parse_value
 from ..recipes import STAGES, Recipe
 from ..recipes import recipe as named_recipe
 from ..urls import Place, as_place
@@ -101,9 +101,10 @@ def build(kind: type[T], changed: dict[type[Options], dict[str, Any]]) -> T:
     return kind(**changed[kind])  # type: ignore[index]
 
 
-def chosen_recipe(name: str, settings: list[str] | None) -> Recipe:
+def chosen_recipe(name: str, settings: list[str] | None, *, probe: int | None = None) -> Recipe:
     """A named recipe with some options changed."""
     chosen = named_recipe(name)
     changed = parse_settings(settings, *SEARCHING)
+    take_in(changed, ClusterOptions, "probe", ("--probe", probe))
     stages = {kind.stage: replace(getattr(chosen, kind.stage), **values) for kind, values in changed.items()}
     return replace(chosen, **stages)

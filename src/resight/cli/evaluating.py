@@ -10,7 +10,7 @@ import typer
 
 from ..errors import UsageError
 from ..machine import cache_folder
-from ..recipes import DEFAULT, RECIPES
+from ..recipes import DEFAULT, RECIPES, Recipe
 from ..recipes import recipe as named_recipe
 from .app import NAMES_SHOWN, AsJson, Processes, command
 from .output import printable, progress, say_json, say_table
@@ -54,7 +54,14 @@ def evaluate(
     from ..vocabulary import Vocabulary
 
     write_report = report_writer() if report else None
-    recipes = {Path(name).stem if name.endswith(".toml") else name: named_recipe(name) for name in recipe or [DEFAULT]}
+    recipes: dict[str, Recipe] = {}
+    for given in recipe or [DEFAULT]:
+        name = Path(given).stem if given.endswith(".toml") else given
+        if name in recipes:
+            raise UsageError(
+                f"two recipes are named {name!r}, as {given} would be; rename the file, or give one of them"
+            )
+        recipes[name] = named_recipe(given)
     datasets = [load(name, path, limit=limit, distractors=distractors or ()) for name, path in parse_sets(sets)]
     runner = Runner(
         cache=cache or default_cache(),

@@ -105,11 +105,7 @@ class Snapshot:
         """
         if not probe or not self.segments:
             return None
-        if self.clusters is None:
-            raise UsageError(
-                f"{self.folder} has no clusters to choose from; make them with `resight index --clusters`, "
-                "or search without --probe"
-            )
+        assert self.clusters
         if probe >= len(self.clusters.entries):
             return None
         stored = self.manifest.settings.get("indexing", {}).get("words", 1)
