@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,38 @@ def test_numbers_of_numpy_are_stored_as_numbers(tmp_path: Path, monkeypatch: pyt
     build(tmp_path / "odd", [sized])
     (problem,) = check(tmp_path / "odd").problems
     assert "1 pictures have a size that is no number, such as 'a'; add them again" in problem
+
+
+def test_keys_that_two_segments_have_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = [entry("a", 1), entry("b", 2)], [entry("b", 3), entry("c", 4)], [entry("c", 5), entry("\udcff", 6)]
+    build(tmp_path / "sound", *batches)
+    assert not check(tmp_path / "sound").problems
+    monkeypatch.setattr(Writer, "remove", lambda writer, key: False)
+    build(tmp_path / "twice", *batches)
+    assert check(tmp_path / "twice").problems == ("2 keys are alive in another segment too",)
+
+
+def test_rows_that_are_not_those_of_the_lists_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = Row.values
+    changes = {
+        "number 1 is missing, or one too many": lambda row: (2 * row.ordinal, *values(row)[1:]),
+        "feature counts of 2 pictures differ": lambda row: (*values(row)[:6], 99, *values(row)[7:]),
+    }
+    for number, (message, changed) in enumerate(changes.items()):
+        monkeypatch.setattr(Row, "values", changed)
+        build(tmp_path / str(number), [entry("a", 1), entry("b", 2)])
+        (problem,) = check(tmp_path / str(number)).problems
+        assert message in problem
+
+
+def test_a_check_holds_some_rows_at_a_time(tmp_path: Path) -> None:
+    picture = entry("", 1)
+    build(tmp_path / "index", [replace(picture, key=str(n), metadata={"text": "x" * 1500}) for n in range(12_000)])
+    tracemalloc.start()
+    assert not check(tmp_path / "index").problems
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 12_000 * 1500
 
 
 # Nothing, in all its forms

@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
-from heapq import merge
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +18,8 @@ from ..types import Bytes, Float32, Int64, Words
 from ..vocabulary import Vocabulary, spans
 from . import manifest as manifests
 from .checked import map_bytes, unreadable
-from .entry import encode_text
 from .manifest import LEARNT, FileRecord, Manifest
-from .segment import Segment, read_whole
+from .segment import Segment, living_by_key, read_whole
 from .table import Row
 
 VOCABULARY = "vocabulary.npz"
@@ -162,11 +160,7 @@ class Snapshot:
 
     def by_key(self, after: str | None) -> Iterator[Row]:
         """The living pictures whose keys follow this one (None: all), in the order of their keys."""
-
-        def living(segment: Segment) -> Iterator[Row]:
-            return (row for row in segment.table.by_key(after) if segment.alive[row.ordinal])
-
-        return merge(*map(living, self.segments), key=lambda row: encode_text(row.key))
+        return living_by_key(self.segments, after)
 
     def rows(self) -> Iterator[Row]:
         """All living pictures, segment by segment."""
