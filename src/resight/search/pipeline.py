@@ -83,11 +83,7 @@ def insist_on_searchable(shelves: Shelves, recipe: Recipe) -> None:
         insist_on_similarity(snapshot.similarity)
     if recipe.context.method != "none":
         snapshot.terms(recipe.scoring, recipe.context)
-    if recipe.clusters.probe and snapshot.segments and not snapshot.clusters:
-        raise UsageError(
-            f"{snapshot.folder} has no clusters to choose from; make them with `resight index --clusters`, "
-            "or search without --probe"
-        )
+    snapshot.insist_on_clusters(recipe.clusters.probe)
 
 
 def rank(

@@ -96,15 +96,21 @@ class Snapshot:
         count = len(self.clusters.entries)
         return np.unique(np.linspace(0, count - 1, max(LEAST_SPREAD, count // 50)).astype(np.int64))
 
+    def insist_on_clusters(self, probe: int) -> None:
+        """Raise UsageError where so many clusters shall be visited, and there are none."""
+        if probe and self.segments and self.clusters is None:
+            raise UsageError(
+                f"{self.folder} has no clusters to choose from; make them with `resight index --clusters`, "
+                "or search without --probe"
+            )
+
     def visit(self, questions: Sequence[Words], probe: int) -> Int64 | None:
         """The ``probe`` clusters nearest to any of the questions (0: all); None where nothing is to be left out.
 
         Each feature of a question is given as many words as one of an indexed picture has.
         """
-        if not probe or not self.segments:
-            return None
-        assert self.clusters
-        if probe >= len(self.clusters.entries):
+        self.insist_on_clusters(probe)
+        if not (probe and self.segments and self.clusters) or probe >= len(self.clusters.entries):
             return None
         stored = self.manifest.settings.get("indexing", {}).get("words", 1)
         alike = [words.within(self.spans[0]).nearest(stored) for words in questions]
