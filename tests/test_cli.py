@@ -234,6 +234,34 @@ def test_damage_is_exit_code_3(pictures: Path, tmp_path: Path) -> None:
     assert run_json("search", index, pictures / "0.png", code=3)["kind"] == "IndexDamagedError"
 
 
+TABLE = """
+from rich.table import Table
+from resight.cli.app import app, command
+from resight.cli.output import say_table
+
+@command
+def show() -> int:
+    say_table(Table("a", "b"), width=80)
+    return 0
+
+app(["show"])
+"""
+
+
+def test_output_that_nobody_reads_is_exit_code_141(pictures: Path, tmp_path: Path) -> None:
+    """Whatever the command has found, and whoever prints it; also an error."""
+    index = tmp_path / "i.resight"
+    run("index", pictures, "--into", index, "--processes", 1)
+    next(index.glob("segments/*/signature.npy")).write_bytes(b"damaged")
+    said = ([*PROGRAM, "check", index, "--json"], [*PROGRAM, "search", index, "--json"], [*PROGRAM, "recipes"])
+    for words in (*said, [sys.executable, "-c", TABLE]):
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run([str(word) for word in words], stdout=writing, stderr=subprocess.PIPE, check=False)
+        os.close(writing)
+        assert (done.returncode, done.stderr) == (141, b"")
+
+
 def test_region_recipe_and_settings(pictures: Path, tmp_path: Path) -> None:
     index = tmp_path / "i.resight"
     run("index", pictures, "--into", index, "--processes", 1, "--set", "features.max_features=300")
@@ -291,6 +319,24 @@ def test_several_queries_one_of_them_bad(pictures: Path, tmp_path: Path) -> None
     results = run_json("search", index, pictures / "0.png", pictures / "nothing.png", code=1)["results"]
     assert results[0]["hits"][0]["key"] == str(pictures / "0.png")
     assert "nothing.png" in results[1]["error"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--recipe", "learnt"), "resight learn"),
+        (("--recipe", "context"), "resight context"),
+        (("--recipe", "knn"), "resight index --recipe"),
+        (("--probe", 1), "resight index --clusters"),
+        (("--probe", 1, "--set", "clusters.probe=2"), "--probe 1 and --set clusters.probe=2 contradict each other"),
+    ],
+)
+def test_what_no_query_can_be_asked_is_said_once(
+    words: tuple[object, ...], message: str, pictures: Path, tmp_path: Path
+) -> None:
+    index = tmp_path / "i.resight"
+    run("index", pictures, "--into", index, "--processes", 1)
+    assert message in run_json("search", index, pictures / "0.png", pictures / "1.png", *words, code=2)["error"]
 
 
 def test_train_makes_a_vocabulary_for_a_new_index(pictures: Path, tmp_path: Path) -> None:
@@ -472,6 +518,10 @@ def test_nothing_is_begun_that_cannot_end(pictures: Path, tmp_path: Path) -> Non
     assert "does not exist" in run_json("index", tmp_path / "nowhere", *into, code=2)["error"]
     assert not (tmp_path / "i.resight").exists()
     assert "no folder" in run_json("train", pictures, "--out", tmp_path / "no/v.npz", "--words", 20, code=2)["error"]
+    assert "is a folder" in run_json("train", pictures, "--out", pictures, "--words", 20, code=2)["error"]
+    (tmp_path / "v.toml").mkdir()
+    words = ("train", pictures, "--out", tmp_path / "v.npz", "--held-out", pictures)
+    assert "v.toml is a folder" in run_json(*words, code=2)["error"]
 
 
 def test_the_index_comes_first(pictures: Path, tmp_path: Path) -> None:
@@ -517,4 +567,7 @@ def test_evaluate_prints_a_table_and_json(tmp_path: Path) -> None:
     assert found["rows"][0]["bytes_per_image"] > 0
     assert "hamming" in run(*words, "--processes", 1)
     assert "gt" in run_json("evaluate", "oxford", folder, code=2)["error"]
+    (tmp_path / "hamming.toml").write_text('base = "bow-l1"')
+    twice = run_json(*words, "--recipe", tmp_path / "hamming.toml", code=2)["error"]
+    assert "two recipes are named 'hamming'" in twice
     run("evaluate", "holidays", code=2)

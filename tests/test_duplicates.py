@@ -16,7 +16,9 @@ from resight.cli import app
 from resight.duplicates import ENOUGH, SHARE, SURE, confirmed_pairs, duplicates, grown, overlap
 from resight.errors import UsageError
 from resight.index import Index
+from resight.options import FeatureOptions
 from resight.store import open_snapshot
+from resight.types import Features
 
 from .test_index import texture
 
@@ -62,6 +64,18 @@ def test_members_say_how_surely_they_belong_to_another_one(folder: Path) -> None
 
 def test_pictures_of_the_same_content_are_copies_whatever_geometry_says(folder: Path) -> None:
     assert keys(folder, "copy", min_confidence=1.1) == [["also grey", "grey"]]
+
+
+def test_no_given_features_are_no_content(tmp_path: Path) -> None:
+    """Two pictures of one size in which another program found nothing need not be the same."""
+    xy, none = np.zeros((0, 2), np.float32), np.zeros(0, np.float32)
+    nothing = Features(xy, none, none, np.zeros((0, 128), np.uint8), 640, 480)
+    one = np.ones(1, np.float32)
+    dot = Features(np.ones((1, 2), np.float32), one, one, np.ones((1, 128), np.uint8), 640, 480)
+    with Index.create(tmp_path / "i.resight", features=FeatureOptions(detector="given")) as index:
+        for key, features in {"black": nothing, "white": nothing, "dot": dot, "copy": dot}.items():
+            index.add(features, key=key)
+    assert keys(tmp_path / "i.resight", "copy") == [["copy", "dot"]]
 
 
 def test_pairs_come_from_both_sides(folder: Path) -> None:

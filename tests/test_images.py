@@ -650,3 +650,21 @@ def test_roots_are_taken_whatever_their_names(tmp_path: Path) -> None:
     assert list(find_pictures(roots)) == [tmp_path / "notes.txt", tmp_path / ".cache" / "a.jpg"]
     with pytest.raises(UsageError, match=r"gone' does not exist"):
         next(find_pictures([*roots, tmp_path / "gone"]))
+
+
+def test_roots_that_a_walk_of_another_does_not_come_to(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/e.jpg").touch()
+    top = tmp_path / "top"
+    for name in ("a.jpg", ".h.jpg", ".hid/b.jpg", ".hid/sub/c.jpg", "old.resight/d.jpg", "sub/f.jpg"):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).touch()
+    (top / "link").symlink_to(tmp_path / "elsewhere")
+    (top / "alias.jpg").symlink_to(top / "a.jpg")
+    walked = [top / "a.jpg", top / "alias.jpg", top / "sub/f.jpg"]
+    assert list(find_pictures([top, *walked, top / "sub"])) == walked
+    others = [top / ".h.jpg", top / ".hid/b.jpg", top / "old.resight/d.jpg", top / "link/e.jpg"]
+    assert list(find_pictures([top, *others, *others])) == [*walked, *others]
+    folders = [top / ".hid", top / ".hid/sub", top / "link"]
+    found = [*walked, top / ".hid/b.jpg", top / ".hid/sub/c.jpg", top / "link/e.jpg"]
+    assert list(find_pictures([top, *folders, top / ".hid/b.jpg"])) == found

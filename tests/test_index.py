@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -472,3 +473,15 @@ def test_a_picture_that_has_moved_has_its_new_place(tmp_path: Path, sharded: boo
         assert index.path_of("a.png") == str(after / "a.png")
         (again,) = fill([after / "a.png"], relative_to=after)
         assert again.unchanged
+
+
+def test_metadata_that_is_nested_too_deep_is_refused(tmp_path: Path) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(5000):
+        deep = {"in": [deep]}
+    with Index.create(tmp_path / "i.resight") as index:
+        index.add(texture(0), key="kept", metadata={"in": {"in": [1]}})
+        with pytest.raises(UsageError, match="the metadata of 'a' is nested more than 100 levels deep"):
+            index.add(texture(0), key="a", metadata=deep)
+    with Index.open(tmp_path / "i.resight") as index:
+        assert list(index.keys()) == ["kept"]

@@ -100,6 +100,15 @@ def test_a_run_that_could_not_be_kept_goes_on(folder: Path, tmp_path: Path) -> N
     assert not state.exists()
 
 
+def test_a_run_goes_on_where_its_state_cannot_be_written(folder: Path, tmp_path: Path) -> None:
+    place = shutil.copytree(folder, tmp_path / "copy.resight")
+    (tmp_path / "copy.resight.learning.new").mkdir()
+    with Index.open(place) as index:
+        index.learn(GROUPS, options=OPTIONS)
+        assert index.info().similarity
+    assert not (tmp_path / "copy.resight.learning").exists()
+
+
 def test_state_is_plain(folder: Path, state: Path) -> None:
     def stop(tried: Tried) -> None:
         raise KeyboardInterrupt

@@ -13,6 +13,7 @@ from . import images
 from .analyse import content_hash, content_of, features_of
 from .errors import UsageError
 from .features import extract, insist_on_given
+from .features.given import checked
 from .options import AssignOptions, FeatureOptions, ImageOptions
 from .search import Question, Shelves, missing, question
 from .timing import Stopwatch
@@ -35,7 +36,8 @@ class Reader:
         """Those of a picture, or of a region of it, and the hash of its content; errors call it by this name."""
         if isinstance(source, Features):
             insist_on_given(self.options)
-            return source, content_of(source)
+            given = checked(source, repr(name))
+            return given, content_of(given)
         if isinstance(source, np.ndarray):
             picture = images.from_array(source, max_side=self.options.max_side)
             content = content_hash(f"{source.shape}{source.dtype}".encode() + source.tobytes())

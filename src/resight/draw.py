@@ -6,7 +6,6 @@ import math
 import textwrap
 from collections.abc import Sequence
 from colorsys import hsv_to_rgb
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from .errors import ImageError, UsageError
 from .images import decode, decode_rgb, read_bytes
+from .machine import whole_file
 from .types import Float32, Float64, Hit, Region
 from .urls import Place
 
@@ -262,14 +262,5 @@ def _stack(rows: Sequence[Image.Image], kind: str) -> Image.Image:
 
 
 def _save(sheet: Image.Image, out: Path, kind: str) -> None:
-    """Write the file, or leave what was there: never half of it, and nothing beside it."""
-    new = out.with_name(f"{out.name}.new")
-    try:
+    with whole_file(out) as new:
         sheet.save(new, kind, quality=92, subsampling=0)  # what PNG has no use for it does not look at
-        new.replace(out)
-    except (OSError, ValueError) as error:  # ValueError: a null character in the path
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"cannot write {str(out)!r}: {reason}; name another file") from error
-    finally:
-        with suppress(OSError, ValueError):
-            new.unlink()

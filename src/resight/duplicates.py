@@ -19,6 +19,7 @@ import cv2
 import numpy as np
 
 from .errors import UsageError
+from .options import GIVEN, GIVEN_POINTS
 from .recipes import RECIPES
 from .search import OneShelf, missing, search, stored_question
 from .store import Snapshot
@@ -102,8 +103,10 @@ def duplicates(
 ) -> list[Group]:
     """Groups of copies, or of pictures of the same scene; the largest first. ``done`` hears of each picture."""
     wanted = _known(kind)
-    contents = {row.key: row.content for row in snapshot.rows()}
-    numbers: dict[bytes, int] = {}  # the same content is one thing, also where no feature was found in it
+    # The same content is one thing, also where no feature was found in it; but of given features, none are no content.
+    given = snapshot.manifest.settings["features"]["detector"] in (GIVEN, GIVEN_POINTS)
+    contents = {row.key: row.key if given and not row.features else row.content for row in snapshot.rows()}
+    numbers: dict[bytes | str, int] = {}
     number = {key: numbers.setdefault(contents[key], len(numbers)) for key in sorted(contents)}
     ends, confidences = array("i"), array("d")
     least = COPY if wanted == "copy" else 0.0

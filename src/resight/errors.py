@@ -29,7 +29,7 @@ class ImageError(ResightError):
 
 
 class FeatureFileError(UsageError):
-    """A file of given features, or one picture's features in it, could not be read."""
+    """A file of given features could not be read, or the features given for a picture are not what they should be."""
 
 
 class ImageKindError(ImageError):

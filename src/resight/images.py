@@ -181,8 +181,7 @@ def _find_there(url: str) -> Iterator[str]:
         yield url
     for name in found or ():
         *folders, file = name.split("/")
-        hidden = any(part.startswith(".") for part in (*folders, file)) or any(f.endswith(".resight") for f in folders)
-        if not hidden and is_picture_name(file):
+        if all(map(_walked, folders)) and not file.startswith(".") and is_picture_name(file):
             yield f"{url}/{name}"
 
 
@@ -194,17 +193,29 @@ def _find_here(given: Iterable[Path]) -> Iterator[Path]:
     folders = {root for root in roots if root.is_dir()}
     unlisted: list[Path] = []
     for root in roots:
-        if folders.intersection(root.parents) and (root in folders or is_picture_name(root)):
-            continue  # it lies in a folder that is walked anyway
+        if any(_met(root, folder) for folder in folders.intersection(root.parents)):
+            continue
         if not root.is_dir():
             yield root
             continue
         for folder, subfolders, files in os.walk(root, onerror=lambda e: unlisted.append(Path(e.filename))):
             # Changed in place: os.walk goes on with what is left.
-            subfolders[:] = sorted(s for s in subfolders if not s.startswith(".") and not s.endswith(".resight"))
+            subfolders[:] = sorted(filter(_walked, subfolders))
             yield from (Path(folder, f) for f in sorted(files) if not f.startswith(".") and is_picture_name(f))
     # A folder that cannot be listed is handed on like a picture that cannot be read: whoever reads it reports it.
     yield from unlisted
+
+
+def _walked(name: str) -> bool:
+    return not name.startswith(".") and not name.endswith(".resight")
+
+
+def _met(path: Path, above: Path) -> bool:
+    """Whether a walk of the folder above comes to this picture or folder."""
+    way = [path, *path.parents][: len(path.parts) - len(above.parts)]
+    folders = [step for step in way if step.is_dir()]
+    through = all(_walked(folder.name) and not folder.is_symlink() for folder in folders)
+    return through and (path in folders or (not path.name.startswith(".") and is_picture_name(path)))
 
 
 class _Tiff(TiffImageFile):

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .analyse import AnalyserPlan, Job, Outcome, content_hash, content_of, crashed, make_entry
+from .analyse import AnalyserPlan, Job, Outcome, content_hash, crashed, make_entry
 from .asking import Reader, Source, ask_stored
 from .building import build
 from .context import METHODS, Reference, context_name, name_of
 from .duplicates import SURE, Group, duplicates
 from .engine import Engine, LocalEngine
 from .errors import IndexDamagedError, StoreError, UsageError, VocabularyError
-from .features import DETECTORS, insist_on_given, insist_on_known
+from .features import DETECTORS, insist_on_known
 from .info import IndexInfo, index_info
 from .learning import Tried
 from .options import (
@@ -224,8 +223,7 @@ class Index:
         if not isinstance(name, str):
             raise UsageError("a picture given as bytes, pixels or features needs a key, and a key is text")
         features, content = Reader(self.features, self.images).features(source, name=name)
-        own = deepcopy(metadata or {})  # the caller's may change before the commit
-        facts: dict[str, Any] = {"key": name, "content": content, "path": file, "metadata": own}
+        facts: dict[str, Any] = {"key": name, "content": content, "path": file, "metadata": metadata or {}}
         self._store(make_entry(features, self._assigner, indexing=self.indexing, **facts))
 
     def add_files(
@@ -269,13 +267,13 @@ class Index:
 
         path: the picture's file, if there is one.
         """
-        insist_on_given(self.features)
-        writer, content = self._writing(), content_of(features)
+        own, content = Reader(self.features, self.images).features(features, name=key)
+        writer = self._writing()
         known = writer.content_of(key)
         if known == content and writer.path_of(key) == path:
             return Outcome(key, unchanged=True)
         facts: dict[str, Any] = {"key": key, "content": content, "path": path, "metadata": writer.metadata_of(key)}
-        entry = make_entry(features, self._assigner, indexing=self.indexing, **facts)
+        entry = make_entry(own, self._assigner, indexing=self.indexing, **facts)
         self._store(entry)
         return Outcome(key, entry, replaces=known is not None)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import OptionError
+from .machine import whole_file
 from .options import (
     AggregateOptions,
     AssignOptions,
@@ -177,9 +178,8 @@ def write(path: Path, *, base: str, description: str, changed: Mapping[str, Mapp
     for stage, values in changed.items():
         if values:
             lines += ["", f"[{stage}]", *(f"{name} = {_plain(value)}" for name, value in values.items())]
-    new = path.with_name(f"{path.name}.new")
-    new.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    new.replace(path)
+    with whole_file(path) as new:
+        new.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _plain(value: str | float) -> str:

@@ -15,6 +15,7 @@ from .connected import Connected
 from .duplicates import SURE, confirmed_pairs
 from .errors import UsageError
 from .learning import Asked, Tried, examples, learn
+from .machine import whole_file
 from .options import LearnOptions, fingerprint
 from .postings import build
 from .scoring import Similarity
@@ -172,6 +173,6 @@ def _resumed(state: Path, name: str) -> list[Tried]:
 
 
 def _save(state: Path, name: str, tried: Sequence[Tried]) -> None:
-    new = state.with_name(f"{state.name}.new")
-    new.write_text(json.dumps({"learning": name, "tried": [t.as_dict() for t in tried]}), encoding="utf-8")
-    new.replace(state)
+    """So that an interrupted run can go on; one that nobody interrupts needs no file, so it may be refused."""
+    with suppress(UsageError), whole_file(state) as new:
+        new.write_text(json.dumps({"learning": name, "tried": [t.as_dict() for t in tried]}), encoding="utf-8")

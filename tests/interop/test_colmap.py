@@ -84,7 +84,7 @@ def test_six_columns_of_ellipses_are_taken_apart(tmp_path: Path) -> None:
         (np.column_stack([POINTS, -SCALE, ANGLE]), SIFT, "scales that are not positive"),
         (np.column_stack([POINTS, np.tile([1, 0, 0, -1], (6, 1))]), SIFT, "scales that are not positive"),
         (np.column_stack([POINTS, np.full((6, 4), np.nan)]), SIFT, "keypoints that are no finite numbers"),
-        (POINTS[:5], SIFT, "5 keypoints, 6 descriptors, which should be equally many"),
+        (POINTS[:5], SIFT, r"xy of shape \(5, 2\), with descriptors of shape \(6, 128\): \(6, 2\) is wanted"),
         (POINTS, SIFT[:, :64], "descriptors of 64 bytes, not SIFT's 128"),
         (POINTS, SIFT.astype(np.uint16), "1536 bytes of descriptors, not 6 × 128"),
     ],
@@ -106,7 +106,12 @@ def test_positions_alone_do_not_mix_with_others(tmp_path: Path) -> None:
 
 def test_values_of_another_type(tmp_path: Path) -> None:
     path = write_database(tmp_path / "d.db", {"a.jpg": (POINTS, SIFT)})
-    for change in ("keypoints SET data = 7", "descriptors SET rows = 'x'", "cameras SET width = NULL"):
+    for change in (
+        "keypoints SET data = 7",
+        "descriptors SET rows = 'x'",
+        "cameras SET width = NULL",
+        "cameras SET width = 9e999",
+    ):
         with sqlite3.connect(path) as database:
             database.execute(f"UPDATE {change}")
         database.close()
@@ -114,6 +119,18 @@ def test_values_of_another_type(tmp_path: Path) -> None:
             file.read("a.jpg")
         path.unlink()
         write_database(path, {"a.jpg": (POINTS, SIFT)})
+
+
+def test_names_of_every_kind(tmp_path: Path) -> None:
+    """Text and blobs in one column, and text that is no UTF-8."""
+    path = write_database(tmp_path / "d.db", dict.fromkeys(("a.jpg", "b.jpg", "c.jpg"), (POINTS, SIFT)))
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE images SET name = CAST('b.jpg' AS BLOB) WHERE name = 'b.jpg'")
+        database.execute("UPDATE images SET name = CAST(x'63FF' AS TEXT) WHERE name = 'c.jpg'")
+    database.close()
+    with open_features(path) as file:
+        assert file.names == ["a.jpg", "b.jpg", "c\udcff"]
+        assert all(len(file.read(name)) == len(SIFT) for name in file.names)
 
 
 def test_databases_that_cannot_be_read(tmp_path: Path) -> None:

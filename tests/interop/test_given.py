@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from resight import Index
 from resight.errors import OptionError, UsageError, VocabularyError
 from resight.interop import add_all, open_features, points
 from resight.options import AssignOptions, FeatureOptions, VocabularyOptions
+from resight.types import Features
 from resight.vocabulary import Assigner, Vocabulary, train
 
 from ..test_cli import run, run_json
@@ -133,6 +136,41 @@ def test_a_changed_picture_keeps_its_metadata(tmp_path: Path) -> None:
         assert index.search(points(xy[1], values, (WIDTH, HEIGHT))).hits[0].inliers == 60
         with pytest.raises(UsageError, match="needs a key"):
             index.add(points(xy[0], values, (WIDTH, HEIGHT)))
+
+
+def test_own_features_that_make_no_sense_are_refused_at_once(tmp_path: Path) -> None:
+    """Not at the commit, which would fail, and lose what was added before."""
+    rng = np.random.default_rng(3)
+    xy, values = rng.uniform(0, 400, (50, 2)).astype(np.float32), rng.integers(0, 90, (50, 128), dtype=np.uint8)
+    sound = Features(xy, np.full(50, 8, np.float32), np.zeros(50, np.float32), values, WIDTH, HEIGHT)
+    changes: list[tuple[dict[str, Any], str]] = [
+        (
+            {"xy": xy[:30]},
+            r"'bad' has xy of shape \(30, 2\), with descriptors of shape \(50, 128\): \(50, 2\) is wanted",
+        ),
+        ({"descriptors": values[:30]}, r"'bad' has xy of shape \(50, 2\)"),
+        ({"descriptors": values.ravel()}, "'bad' has xy of shape"),
+        ({"scale": sound.scale[:, None]}, r"scale of shape \(50, 1\)"),
+        ({"shape": np.ones((50, 2), np.float32)}, r"shape of shape \(50, 2\)"),
+        ({"xy": xy * np.nan}, "xy that are no finite numbers"),
+        ({"scale": -sound.scale}, "scales that are not positive"),
+        ({"width": 0}, "a size of 0 × 480 pixels"),
+        ({"width": 2**31}, "a size of 2147483648 × 480 pixels"),
+        ({"height": 480.5}, r"a size of 640 × 480.5 pixels, which should be whole numbers"),
+    ]
+    with Index.create(tmp_path / "i.resight", features=FeatureOptions(detector="given")) as index:
+        index.add(sound, key="sound")
+        for change, message in changes:
+            bad = replace(sound, **change)
+            for use in (lambda bad: index.add(bad, key="bad"), lambda bad: index.update(bad, key="bad")):
+                with pytest.raises(UsageError, match=message):
+                    use(bad)
+        size = {"width": np.int64(WIDTH), "height": np.int32(HEIGHT)}
+        assert index.update(replace(sound, **size), key="sound").unchanged  # type: ignore[arg-type]
+        index.commit()
+        assert list(index.keys()) == ["sound"]
+        with pytest.raises(UsageError, match="'the query' has xy that are no finite numbers"):
+            index.search(replace(sound, xy=xy * np.nan))
 
 
 def test_words_of_floats_do_not_depend_on_threads() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -101,21 +102,49 @@ def test_a_picture_without_features(tmp_path: Path) -> None:
     [
         (
             {"keypoints": np.zeros((120, 3))},
-            r"keypoints \(120, 3\) and descriptors \(8, 120\); \(n, 2\) and",
+            r"keypoints \(120, 3\), descriptors \(8, 120\), .*; \(n, 2\) keypoints",
         ),
-        ({"keypoints": np.zeros((119, 2))}, r"keypoints \(119, 2\) and descriptors \(8, 120\)"),
-        ({"scales": np.ones(7)}, "120 xy, 120 descriptors, 7 scales, 120 oris, which should be equally many"),
+        ({"keypoints": np.zeros((119, 2))}, r"keypoints \(119, 2\), descriptors \(8, 120\)"),
+        ({"scales": np.ones(7)}, r"scales \(7,\), oris \(120,\); .*\(n,\) of all else"),
         ({"keypoints": np.full((120, 2), np.nan)}, "has xy that are no finite numbers"),
         ({"descriptors": np.full((8, 120), np.inf)}, "has descriptors that are no finite numbers"),
         ({"scales": np.zeros(120)}, "scales that are not positive"),
         ({"keypoints": "text"}, "cannot read 'scene1/view0.jpg' in .*extract its features again"),
         ({"image_size": np.array([0, 480])}, "a size of 0 × 480"),
         ({"image_size": np.array([640, 480, 3])}, "cannot read 'scene1/view0.jpg'"),
+        ({"image_size": np.array([np.inf, 480])}, "cannot read 'scene1/view0.jpg'"),
+        ({"image_size": np.array([1e30, 480])}, r"a size of 1\d{30} × 480"),
+        ({"scales": np.ones((120, 1))}, r"scales \(120, 1\)"),
+        ({"oris": np.ones((120, 1))}, r"oris \(120, 1\)"),
+        ({"scores": np.ones((120, 1))}, r"scores \(120, 1\)"),
     ],
 )
 def test_a_picture_that_makes_no_sense_is_named(columns: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(FeatureFileError, match=message):
         read(tmp_path, columns)
+
+
+def test_what_no_memory_holds_is_not_read(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "f.h5", "w") as file:
+        group = file.create_group("a.jpg")
+        group.create_dataset("keypoints", (10**6, 2), np.float32, chunks=(1000, 2))
+        group.create_dataset("descriptors", (10**6, 10**6), np.float32, chunks=(1000, 1000))  # of which none is stored
+    with open_features(tmp_path / "f.h5") as file, pytest.raises(FeatureFileError, match="268435456 numbers"):
+        file.read("a.jpg")
+
+
+def test_positions_beyond_all_pictures(tmp_path: Path) -> None:
+    with pytest.raises(FeatureFileError, match=r"a size of 1\d{30} × "):
+        read(tmp_path, {"keypoints": np.full((120, 2), 1e30)}, "image_size")
+
+
+def test_a_name_that_is_no_utf_8(tmp_path: Path) -> None:
+    name = os.fsdecode(b"b\xff.jpg")
+    path = write_hdf5(tmp_path / "f.h5", {"a.jpg": made({}), os.fsencode(name): made({}), "ü.jpg": made({})})  # type: ignore[dict-item]
+    with open_features(path) as file:
+        assert sorted(file.names) == sorted(["a.jpg", name, "ü.jpg"])
+        assert all(len(file.read(each)) == 120 for each in file.names)
 
 
 def test_descriptors_of_all_pictures_have_one_length(tmp_path: Path) -> None:

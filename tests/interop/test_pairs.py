@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from itertools import combinations
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from resight import Index
 from resight.errors import UsageError
 from resight.interop import best_pairs, names_for_pairs
 
-from ..test_cli import run, run_json
+from ..test_cli import PROGRAM, run, run_json
 from ..test_index import texture
 from .made import run_pycolmap
 
@@ -86,6 +88,32 @@ def test_nothing_to_pair(tmp_path: Path) -> None:
     assert run("pairs", made(tmp_path / "one", "/data/a.png")) == ""
     error = run_json("pairs", tmp_path / "i.resight", "--out", tmp_path / "no/p.txt", code=2)["error"]
     assert "there is no folder" in error
+
+
+def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = made(tmp_path, "a.png", "b.png")
+    assert "is a folder; name a file" in run_json("pairs", place, "--out", tmp_path, code=2)["error"]
+
+    def full(pair: tuple[str, str]) -> bytes:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("resight.cli.pairing._line", full)
+    (tmp_path / "pairs.txt").write_text("before")
+    error = run_json("pairs", place, "--out", tmp_path / "pairs.txt", code=2)["error"]
+    assert "pairs.txt': No space left on device; name another file" in error
+    assert (tmp_path / "pairs.txt").read_text() == "before"
+    assert not (tmp_path / "pairs.txt.new").exists()
+
+
+def test_more_wanted_than_there_are(tmp_path: Path) -> None:
+    assert run("pairs", made(tmp_path, "a.png", "b.png"), "--top", 10**12) == "a.png b.png\n"
+
+
+def test_names_that_are_no_text_are_written_as_they_are(tmp_path: Path) -> None:
+    place = made(tmp_path, os.fsdecode(b"a\xff.png"), "b.png")
+    run("pairs", place, "--out", tmp_path / "pairs.txt")
+    said = subprocess.run([*PROGRAM, "pairs", str(place)], stdout=subprocess.PIPE, check=True).stdout
+    assert said == (tmp_path / "pairs.txt").read_bytes() == b"a\xff.png b.png\n"
 
 
 READ = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from resight.errors import IndexMissingError, UsageError
 from resight.store import Entry, Writer, check, open_snapshot
 from resight.store.entry import decode_text, encode_text
+from resight.store.table import Row
 from resight.types import Words
 
 from .support import (
@@ -129,6 +131,51 @@ def test_facts(tmp_path: Path) -> None:
         assert snapshot.vocabulary.description == {"seed": 0}
     assert (row.key, row.content, row.path, row.width, row.height) == ("k", bytes(range(256)), "/a/b", 65535, 1)
     assert (row.features, row.metadata) == (7, {"n": math.pi})
+
+
+def test_numbers_of_numpy_are_stored_as_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sized = replace(entry("a", 1), width=np.int64(640), height=np.uint16(480))  # type: ignore[arg-type]
+    build(tmp_path / "sound", [sized])
+    with open_snapshot(tmp_path / "sound") as snapshot:
+        assert [(row.width, row.height) for row in snapshot.rows()] == [(640, 480)]
+    assert not check(tmp_path / "sound").problems
+    values = Row.values
+    monkeypatch.setattr(Row, "values", lambda row: (*values(row)[:4], b"\x80\x02", *values(row)[5:]))
+    build(tmp_path / "odd", [sized])
+    (problem,) = check(tmp_path / "odd").problems
+    assert "1 pictures have a size that is no number, such as 'a'; add them again" in problem
+
+
+def test_keys_that_two_segments_have_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = [entry("a", 1), entry("b", 2)], [entry("b", 3), entry("c", 4)], [entry("c", 5), entry("\udcff", 6)]
+    build(tmp_path / "sound", *batches)
+    assert not check(tmp_path / "sound").problems
+    monkeypatch.setattr(Writer, "remove", lambda writer, key: False)
+    build(tmp_path / "twice", *batches)
+    assert check(tmp_path / "twice").problems == ("2 keys are alive in another segment too",)
+
+
+def test_rows_that_are_not_those_of_the_lists_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = Row.values
+    changes = {
+        "number 1 is missing, or one too many": lambda row: (2 * row.ordinal, *values(row)[1:]),
+        "feature counts of 2 pictures differ": lambda row: (*values(row)[:6], 99, *values(row)[7:]),
+    }
+    for number, (message, changed) in enumerate(changes.items()):
+        monkeypatch.setattr(Row, "values", changed)
+        build(tmp_path / str(number), [entry("a", 1), entry("b", 2)])
+        (problem,) = check(tmp_path / str(number)).problems
+        assert message in problem
+
+
+def test_a_check_holds_some_rows_at_a_time(tmp_path: Path) -> None:
+    picture = entry("", 1)
+    build(tmp_path / "index", [replace(picture, key=str(n), metadata={"text": "x" * 1500}) for n in range(12_000)])
+    tracemalloc.start()
+    assert not check(tmp_path / "index").problems
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 12_000 * 1500
 
 
 # Nothing, in all its forms

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from resight.errors import VocabularyError
+from resight.errors import UsageError, VocabularyError
 from resight.features import DETECTORS
 from resight.options import GIVEN, GIVEN_POINTS, FeatureOptions
 from resight.vocabulary import Vocabulary
@@ -209,3 +209,10 @@ def test_a_bare_pickle_is_never_executed(vocabulary: Vocabulary, tmp_path: Path)
     refused(array)  # an .npy file with a pickle
     refused(array[array.index(b"\x80") :])  # the pickle alone
     assert not sprung.exists()
+
+
+def test_a_vocabulary_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "v.npz").mkdir()
+    with pytest.raises(UsageError, match=r"cannot write .*v.npz.*; name another file"):
+        Vocabulary.ready().save(tmp_path / "v.npz")
+    assert [path.name for path in tmp_path.iterdir()] == ["v.npz"]

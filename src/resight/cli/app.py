@@ -68,6 +68,7 @@ GivenFeatures = Annotated[
 ]
 MANIFEST = "manifest"  # store.manifest.NAME, without loading the store for --help
 AnIndex = Annotated[str | None, typer.Argument(metavar="INDEX", help="The index: a folder or a URL.")]
+UNREAD = 141  # exit code where nobody reads on: what shells have for a program that SIGPIPE ended
 NAMES_SHOWN = 20  # skipped pictures named in text output; JSON names all
 
 
@@ -87,23 +88,29 @@ def command(function: Callable[..., int]) -> Callable[..., None]:
     @functools.wraps(function)
     def wrapped(*args: Any, **options: Any) -> None:
         try:
-            _insist_on_here(options)
-            code = function(*args, **options)
-        except ResightError as error:
-            if options.get("as_json"):
-                say_json({"error": str(error), "kind": type(error).__name__})
-            typer.echo(f"error: {printable(str(error))}", err=True)
-            code = error.exit_code
-        except KeyboardInterrupt:
-            typer.echo("interrupted; what was committed is kept", err=True)
-            code = 1
-        except BrokenPipeError:  # the reader of our output has gone: `resight search … | head`
+            code = _code(lambda: function(*args, **options), options)
+        except BrokenPipeError:  # whoever reads our output, or our error, has gone: `resight search … | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = 0
+            code = UNREAD
         raise typer.Exit(code)
 
     app.command(name=function.__name__)(wrapped)
     return wrapped
+
+
+def _code(work: Callable[[], int], options: dict[str, Any]) -> int:
+    """What the work returns, or what stands for its error, which is told."""
+    try:
+        _insist_on_here(options)
+        return work()
+    except ResightError as error:
+        if options.get("as_json"):
+            say_json({"error": str(error), "kind": type(error).__name__})
+        typer.echo(f"error: {printable(str(error))}", err=True)
+        return error.exit_code
+    except KeyboardInterrupt:
+        typer.echo("interrupted; what was committed is kept", err=True)
+        return 1
 
 
 def _insist_on_here(options: dict[str, Any]) -> None:

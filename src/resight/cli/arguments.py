@@ -12,7 +12,7 @@ import typer
 
 from ..engine import ENGINES
 from ..errors import OptionError, UsageError
-from ..options import Options, parse_value
+from ..options import ClusterOptions, Options, parse_value
 from ..recipes import STAGES, Recipe
 from ..recipes import recipe as named_recipe
 from ..urls import Place, as_place
@@ -77,6 +77,15 @@ def take_in(
         raise UsageError(f"{name} {value} and {settled} contradict each other")
 
 
+def insist_on_file(out: Path) -> None:
+    """Raise UsageError, before any work is done, for what cannot be written as a file."""
+    folder = out.absolute().parent
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder} to write {out.name} into; make it first")
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder; name a file to write")
+
+
 def given_features(path: Path | None, images: Path | None = None) -> AbstractContextManager[FeatureFile | None]:
     """The file that --features names, if it was given."""
     from ..interop import open_features
@@ -92,9 +101,10 @@ def build(kind: type[T], changed: dict[type[Options], dict[str, Any]]) -> T:
     return kind(**changed[kind])  # type: ignore[index]
 
 
-def chosen_recipe(name: str, settings: list[str] | None) -> Recipe:
+def chosen_recipe(name: str, settings: list[str] | None, *, probe: int | None = None) -> Recipe:
     """A named recipe with some options changed."""
     chosen = named_recipe(name)
     changed = parse_settings(settings, *SEARCHING)
+    take_in(changed, ClusterOptions, "probe", ("--probe", probe))
     stages = {kind.stage: replace(getattr(chosen, kind.stage), **values) for kind, values in changed.items()}
     return replace(chosen, **stages)

@@ -10,10 +10,10 @@ import typer
 
 from ..errors import UsageError
 from ..machine import cache_folder
-from ..recipes import DEFAULT, RECIPES
+from ..recipes import DEFAULT, RECIPES, Recipe
 from ..recipes import recipe as named_recipe
 from .app import NAMES_SHOWN, AsJson, Processes, command
-from .output import printable, progress, say_json
+from .output import printable, progress, say_json, say_table
 
 if TYPE_CHECKING:
     from ..evaluation.results import Evaluation
@@ -54,7 +54,14 @@ def evaluate(
     from ..vocabulary import Vocabulary
 
     write_report = report_writer() if report else None
-    recipes = {Path(name).stem if name.endswith(".toml") else name: named_recipe(name) for name in recipe or [DEFAULT]}
+    recipes: dict[str, Recipe] = {}
+    for given in recipe or [DEFAULT]:
+        name = Path(given).stem if given.endswith(".toml") else given
+        if name in recipes:
+            raise UsageError(
+                f"two recipes are named {name!r}, as {given} would be; rename the file, or give one of them"
+            )
+        recipes[name] = named_recipe(given)
     datasets = [load(name, path, limit=limit, distractors=distractors or ()) for name, path in parse_sets(sets)]
     runner = Runner(
         cache=cache or default_cache(),
@@ -99,7 +106,6 @@ def recipes(as_json: AsJson = False) -> int:
 
 def show(evaluation: Evaluation) -> None:
     """A table of recipes × measures."""
-    from rich.console import Console
     from rich.table import Table
 
     from ..evaluation.measures import style
@@ -116,4 +122,4 @@ def show(evaluation: Evaluation) -> None:
     for row in evaluation.rows:
         values = (format(value, style(measure)) for measure, value in row.means.items())
         table.add_row(row.recipe, *values, f"{row.query_ms:.1f}", f"{row.bytes_per_image:.0f}")
-    Console(width=120).print(table)
+    say_table(table, width=120)

@@ -10,7 +10,7 @@ import typer
 
 from .app import NAMES_SHOWN, AsJson, Processes, command
 from .evaluating import default_cache
-from .output import printable, progress, say_json
+from .output import printable, progress, say_json, say_table
 
 if TYPE_CHECKING:
     from ..evaluation.experiments import Outcome
@@ -74,7 +74,6 @@ def experiment(
 
 def show(outcome: Outcome) -> None:
     """The table, and all that keeps it from being misread."""
-    from rich.console import Console
     from rich.table import Table
 
     from ..evaluation.experiments.outcome import CAUTION
@@ -87,7 +86,7 @@ def show(outcome: Outcome) -> None:
         table.add_column(title, justify="right" if title.startswith("ours") else "left", no_wrap=not title)
     for cells in rows:
         table.add_row(*cells)
-    Console(width=160).print(table)
+    say_table(table, width=160)
     typer.echo(f"{e.paper} finds: {e.finding}")
     typer.echo(f"{e.paper} has: {e.conditions}")
     typer.echo(f"ours differ: {'; '.join(outcome.differences())}")

@@ -13,7 +13,8 @@ import typer
 from ..errors import UsageError
 from ..options import FeatureOptions, ImageOptions, VocabularyOptions, to_dict
 from ..recipes import RECIPES, Recipe, write
-from .output import printable, progress
+from .arguments import insist_on_file
+from .output import printable, progress, say_table
 
 if TYPE_CHECKING:
     from ..evaluation.datasets import Dataset
@@ -90,7 +91,9 @@ def wanted_fitting(
         raise UsageError(f"the recipe {base} keeps codes of descriptors; add --set vocabulary.codes=8")
     if out.suffix.lower() == ".toml":
         raise UsageError(f"{out} would be both vocabulary and fitted recipe; name the vocabulary {out.stem}.npz")
-    return Fitting(base=base, recipe=recipe, dataset=_held_out(held_out, learning), out=out.with_suffix(".toml"))
+    fitted = out.with_suffix(".toml")
+    insist_on_file(fitted)
+    return Fitting(base=base, recipe=recipe, dataset=_held_out(held_out, learning), out=fitted)
 
 
 def _held_out(folder: Path, learning: Iterable[Path]) -> Dataset:
@@ -108,7 +111,6 @@ def _held_out(folder: Path, learning: Iterable[Path]) -> Dataset:
 
 def show_fit(fitted: dict[str, Any]) -> None:
     """A table of λ × mAP, and where the recipe is."""
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -118,7 +120,7 @@ def show_fit(fitted: dict[str, Any]) -> None:
     for each in fitted["figures"]:
         chosen = "best" if each["mixture"] == fitted["mixture"] else ""
         table.add_row(f"{each['mixture']:g}", f"{each['map']:.4f}", chosen)
-    Console(width=80).print(table)
+    say_table(table, width=80)
     typer.echo(
         f"{printable(fitted['recipe'])}: {fitted['base']} with λ = {fitted['mixture']:g}, fitted on "
         f"{fitted['pictures']} pictures"

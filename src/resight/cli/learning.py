@@ -12,7 +12,7 @@ from ..options import LearnOptions
 from ..urls import absolute
 from .app import AnIndex, AsJson, Set, command, default_index
 from .arguments import build, parse_settings
-from .output import counting, printable, say_json
+from .output import counting, printable, say_json, say_table
 
 if TYPE_CHECKING:
     from ..index import Index
@@ -99,7 +99,6 @@ def _learn(target: Index, file: Path | None, options: LearnOptions) -> dict[str,
 
 def _show(tried: list[dict[str, Any]]) -> None:
     """The best pattern for each number of groups of words."""
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -108,4 +107,4 @@ def _show(tried: list[dict[str, Any]]) -> None:
     for groups in dict.fromkeys(t["word_groups"] for t in tried):
         best = max((t for t in tried if t["word_groups"] == groups), key=lambda t: t["map"])
         table.add_row(str(groups), str(best["bins"]), f"{best['map']:.4f}", f"{best['objective']:.4f}")
-    Console(width=80).print(table)
+    say_table(table, width=80)

@@ -16,6 +16,8 @@ import typer
 from ..recipes import Recipe
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from ..types import Hit, SearchResult
 
 T = TypeVar("T")
@@ -31,13 +33,22 @@ def say_json(values: dict[str, Any]) -> None:
     typer.echo(json.dumps(values))
 
 
+def say_table(table: Table, *, width: int | None) -> None:
+    from rich.console import Console
+
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # as everything else that we say; rich would end the program
+
+    Plain(width=width).print(table)
+
+
 def found(result: SearchResult, recipe: Recipe) -> int:
     """How many hits count as found: where geometry is checked, those it confirmed."""
     return sum(hit.inliers is not None for hit in result.hits) if recipe.verify.shortlist else len(result)
 
 
 def show_result(query: str, result: SearchResult, recipe: Recipe) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -60,7 +71,7 @@ def show_result(query: str, result: SearchResult, recipe: Recipe) -> None:
         inliers = "" if hit.inliers is None else str(hit.inliers)
         sure = "" if hit.confidence is None else f"{hit.confidence:.0%}"
         table.add_row(str(rank), f"{hit.score:.3f}", sure, inliers, where(hit), Text(printable(short(hit.key))))
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    say_table(table, width=None if sys.stdout.isatty() else 200)
 
 
 def show_timings(result: SearchResult) -> None:

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from ..errors import UsageError
+from ..machine import whole_file
 from ..recipes import DEFAULT, RECIPES
 from .app import AnIndex, AsJson, Set, command, default_index
-from .arguments import chosen_recipe
+from .arguments import chosen_recipe, insist_on_file
 from .output import counting, patience, printable, say_json
 
 
@@ -34,8 +34,8 @@ def pairs(
     from ..warm import warm
 
     chosen = chosen_recipe(recipe, settings)
-    if out and not out.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {out.absolute().parent} to write {out.name} into; make it first")
+    if out:
+        insist_on_file(out)
     with Index.open(place or default_index()) as target:
         names = names_for_pairs(target, relative_to)
         with patience("compiling the search kernels for this machine, this once …"):
@@ -52,15 +52,19 @@ def pairs(
         say_json({"index": target.place, "pictures": len(names), "pairs": list(found)})
     else:
         for pair in found:
-            typer.echo(" ".join(pair))
+            typer.echo(_line(pair), nl=False)
     return 0
 
 
 def _write(out: Path, pairs: Iterable[tuple[str, str]]) -> int:
     """Write the file, or leave what was there: never half of it. How many lines it has."""
-    new, count = out.with_name(f"{out.name}.new"), 0
-    with new.open("w", encoding="utf-8", errors="surrogateescape") as file:  # names may be no text: see encode_text
+    count = 0
+    with whole_file(out) as new, new.open("wb") as file:
         for count, pair in enumerate(pairs, 1):  # noqa: B007
-            file.write(" ".join(pair) + "\n")
-    new.replace(out)
+            file.write(_line(pair))
     return count
+
+
+def _line(pair: tuple[str, str]) -> bytes:
+    """As bytes: names may be no text, see ``encode_text``."""
+    return f"{' '.join(pair)}\n".encode("utf-8", "surrogateescape")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,9 +72,7 @@ def search(
     if draw and features and pictures:
         raise UsageError("--draw needs the query's picture, not features alone; search with --key, or leave --draw out")
     box = None if region is None else parse_region(region)
-    chosen = chosen_recipe(recipe, settings)
-    if probe is not None:
-        chosen = replace(chosen, clusters=replace(chosen.clusters, probe=probe))
+    chosen = chosen_recipe(recipe, settings, probe=probe)
     results: list[dict[str, Any]] = []
     complete = True
     with (
@@ -87,6 +84,7 @@ def search(
             insist_on_kind(target, file)
         if searchers:
             target.spread(searchers)
+        target.insist_on_searchable(chosen)  # once, not for each query
         with patience("compiling the search kernels for this machine, this once …"):
             warm()
         for group in groups:

@@ -14,18 +14,21 @@ from urllib.parse import quote
 import numpy as np
 
 from ..errors import FeatureFileError
+from ..features.given import checked, insist_on_finite
 from ..options import GIVEN, GIVEN_POINTS
+from ..store.entry import decode_text
 from ..types import Features, Float32
-from .given import checked, insist_on_finite, points
+from .given import points
 
 CENTRE = np.float32(0.5)  # of the first pixel
 SIFT = 128  # bytes
 
-PICTURES = "SELECT name FROM images JOIN descriptors USING (image_id)"
+# Names as bytes: SQLite holds text and blobs in one column, and neither need be UTF-8.
+PICTURES = "SELECT CAST(name AS BLOB), image_id FROM images JOIN descriptors USING (image_id) WHERE name NOT NULL"
 ONE = """
     SELECT width, height, k.rows, k.cols, k.data, d.rows, d.cols, d.data
     FROM images JOIN cameras USING (camera_id)
-    JOIN keypoints AS k USING (image_id) JOIN descriptors AS d USING (image_id) WHERE name = ?
+    JOIN keypoints AS k USING (image_id) JOIN descriptors AS d USING (image_id) WHERE image_id = ?
 """
 
 
@@ -38,7 +41,8 @@ class ColmapDatabase:
         self.path = path
         self._database = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
         try:
-            self.names = sorted(name for (name,) in self._select(PICTURES))
+            self._numbers = {decode_text(name): number for name, number in self._select(PICTURES)}
+            self.names = sorted(self._numbers)
             ((columns,),) = self._select("SELECT max(cols) FROM keypoints")
             if not self.names:
                 raise FeatureFileError(f"{path} has no pictures with descriptors; run COLMAP's feature extractor first")
@@ -50,7 +54,7 @@ class ColmapDatabase:
     def read(self, name: str) -> Features:
         """The features of one picture."""
         where = f"{name!r} in {self.path}"
-        found = self._select(ONE, name)
+        found = self._select(ONE, self._numbers.get(name))
         if not found:
             raise FeatureFileError(f"{where} has no keypoints, or is not there; check the name, or extract them")
         try:
@@ -58,13 +62,13 @@ class ColmapDatabase:
             keypoints = _matrix(where, "keypoints", np.dtype("<f4"), *tables[:3])
             descriptors = _matrix(where, "descriptors", np.dtype("u1"), *tables[3:])
             width, height = int(width), int(height)
-        except (TypeError, ValueError) as error:  # SQLite's columns hold values of any type
+        except (TypeError, ValueError, OverflowError) as error:  # SQLite's columns hold values of any type
             raise FeatureFileError(f"cannot read {where} ({error}); extract its features again") from None
         if descriptors.shape[1] != SIFT:
             raise FeatureFileError(
                 f"{where} has descriptors of {descriptors.shape[1]} bytes, not SIFT's {SIFT}; give such as an HDF5 file"
             )
-        insist_on_finite(where, keypoints=keypoints, descriptors=descriptors)
+        insist_on_finite(where, keypoints=keypoints)
         xy = keypoints[:, :2] - CENTRE
         if (keypoints.shape[1] == 2) != (self.detector == GIVEN_POINTS):
             raise FeatureFileError(
@@ -75,7 +79,7 @@ class ColmapDatabase:
         scale, angle, shape = _frames(keypoints, where)
         return checked(Features(xy, scale, angle, descriptors, width, height, shape), where)
 
-    def _select(self, statement: str, *values: str) -> list[Any]:
+    def _select(self, statement: str, *values: int | None) -> list[Any]:
         try:
             return self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:

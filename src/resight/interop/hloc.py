@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import FeatureFileError, UsageError
+from ..features.given import checked, insist_on_finite
 from ..options import GIVEN, GIVEN_POINTS
+from ..store.entry import decode_text, encode_text
 from ..types import Features
-from .given import checked, insist_on_finite, points, size_from
+from .given import points, size_from
 
-MOST_FEATURES = 1_000_000  # of a picture: what is beyond all reason is not read
+MOST_FEATURES, MOST_NUMBERS = 1_000_000, 2**28  # of a picture's descriptors: what is beyond all reason is not read
 # What h5py raises for damaged files, and what it takes to read something that is not what its name says.
-DAMAGE = (OSError, RuntimeError, LookupError, AttributeError, TypeError, ValueError)
+DAMAGE = (OSError, RuntimeError, LookupError, AttributeError, TypeError, ValueError, OverflowError)
 
 
 class HlocFile:
@@ -39,7 +41,7 @@ class HlocFile:
         try:
             self._file = h5py.File(path, "r")
             self.names = _pictures(self._file)
-            first = self._file[self.names[0]] if self.names else {}
+            first = self._group(self.names[0]) if self.names else {}
             self.dimension = first["descriptors"].shape[0] if first else 0
         except DAMAGE as error:
             raise FeatureFileError(f"cannot read {path} ({error}); copy it again or extract features anew") from None
@@ -52,9 +54,10 @@ class HlocFile:
         """The features of one picture, strongest first if the file says how strong they are."""
         where = f"{name!r} in {self.path}"
         try:
-            columns = self._columns(self._file[name], where)
+            group = self._group(name)
+            columns = self._columns(group, where)
             insist_on_finite(where, **columns)
-            size = self._size(name, columns["xy"])
+            size = self._size(name, group, columns["xy"])
         except DAMAGE as error:
             raise FeatureFileError(f"cannot read {where} ({error}); extract its features again") from None
         if "scores" in columns:
@@ -66,24 +69,29 @@ class HlocFile:
         angle = np.deg2rad(columns["oris"]) % np.float32(2 * np.pi)
         return checked(Features(xy, columns["scales"], angle, descriptors, *size), where)
 
+    def _group(self, name: str) -> Any:
+        return self._file[encode_text(name)]  # h5py refuses text that stands for bytes which are none
+
     def _columns(self, group: Any, where: str) -> dict[str, Any]:
         """Rows for each keypoint, as float32."""
-        n, two = group["keypoints"].shape
-        wanted = (self.dimension, n)
-        if two != 2 or n > MOST_FEATURES or group["descriptors"].shape != wanted:
-            raise FeatureFileError(
-                f"{where} has keypoints {(n, two)} and descriptors {group['descriptors'].shape}; "
-                f"(n, 2) and {(self.dimension, 'n')} are wanted, with n at most {MOST_FEATURES}"
-            )
         others = ["scores"] if "scores" in group else []
         others += ["scales", "oris"] if self.detector == GIVEN else []
+        n = group["keypoints"].shape[0]
+        wanted = {"keypoints": (n, 2), "descriptors": (self.dimension, n), **dict.fromkeys(others, (n,))}
+        found = {name: group[name].shape for name in wanted}
+        if found != wanted or n > MOST_FEATURES or n * self.dimension > MOST_NUMBERS:
+            shapes = ", ".join(f"{name} {shape}" for name, shape in found.items())
+            raise FeatureFileError(
+                f"{where} has {shapes}; (n, 2) keypoints, {(self.dimension, 'n')} descriptors and (n,) of all else are "
+                f"wanted, with n at most {MOST_FEATURES}, and {MOST_NUMBERS} numbers in all descriptors"
+            )
         columns = {name: group[name][()].astype(np.float32) for name in others}
         descriptors = np.ascontiguousarray(group["descriptors"][()].T, np.float32)
         return {"xy": group["keypoints"][()].astype(np.float32), "descriptors": descriptors, **columns}
 
-    def _size(self, name: str, xy: Any) -> tuple[int, int]:
-        if "image_size" in self._file[name]:
-            width, height = self._file[name]["image_size"][()].tolist()
+    def _size(self, name: str, group: Any, xy: Any) -> tuple[int, int]:
+        if "image_size" in group:
+            width, height = group["image_size"][()].tolist()
             return round(width), round(height)
         return size_from(xy, self._images and self._images / name)
 
@@ -94,9 +102,10 @@ class HlocFile:
 def _pictures(file: Any) -> list[str]:
     found: list[str] = []
 
-    def visit(name: str, item: Any) -> None:
-        if name.endswith("/keypoints") and "descriptors" in item.parent:
-            found.append(name.removesuffix("/keypoints"))
+    def visit(name: str | bytes, item: Any) -> None:
+        text = name if isinstance(name, str) else decode_text(name)  # where it is no UTF-8, h5py gives bytes
+        if text.endswith("/keypoints") and "descriptors" in item.parent:
+            found.append(text.removesuffix("/keypoints"))
 
     file.visititems(visit)
     return sorted(found)

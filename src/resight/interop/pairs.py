@@ -49,6 +49,7 @@ def best_pairs(
     Each picture asks with its stored features. ``done`` hears of each. Memory: 8 bytes for each result.
     """
     number = {key: i for i, key in enumerate(names)}
+    top = min(top, len(number))
     found = np.full((len(number), top), -1, np.int64)
     for key, mine in number.items():
         others = [number[hit.key] for hit in index.search(key=key, top=top, recipe=recipe).hits]

@@ -83,6 +83,7 @@ def insist_on_searchable(shelves: Shelves, recipe: Recipe) -> None:
         insist_on_similarity(snapshot.similarity)
     if recipe.context.method != "none":
         snapshot.terms(recipe.scoring, recipe.context)
+    snapshot.insist_on_clusters(recipe.clusters.probe)
 
 
 def rank(

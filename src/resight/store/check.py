@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from itertools import pairwise, zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..vocabulary.codes import kept_bytes
 from . import lock
 from . import manifest as manifests
 from .manifest import LEARNT, LEARNT_FILES, Manifest, SegmentRecord
-from .segment import BOUNDS, CELLS, FOLDER, Segment, read_whole
+from .segment import BOUNDS, CELLS, FOLDER, Segment, living_by_key, read_whole
 from .shards import FOLDER as SHARDS
 from .snapshot import read_vocabulary
 
@@ -46,16 +47,20 @@ def check(folder: Path) -> CheckReport:
 
 def _check(folder: Path, manifest: Manifest) -> CheckReport:
     problems = list(_vocabulary_problems(folder, manifest))
-    keys: set[bytes] = set()
     similarity = _similarity(folder, manifest)
-    for record in manifest.segments:
-        try:
-            segment = Segment(folder, record, codes=manifest.codes)
-        except IndexDamagedError as error:
-            problems.append(str(error))
-            continue
-        with closing(segment):
-            problems += _segment_problems(segment, record, keys, similarity)
+    with ExitStack() as stack:
+        sound: list[Segment] = []
+        for record in manifest.segments:
+            try:
+                segment = stack.enter_context(closing(Segment(folder, record, codes=manifest.codes)))
+            except IndexDamagedError as error:
+                problems.append(str(error))
+                continue
+            if found := list(_segment_problems(segment, record, similarity)):
+                problems += found
+            else:
+                sound.append(segment)
+        problems += _key_problems(sound)
     if len({record.shapes for record in manifest.segments}) > 1:
         problems.append("features have affine shape in some segments and none in others")
     problems += _learnt_problems(folder, manifest)
@@ -121,9 +126,7 @@ def _learnt_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
             yield f"segment {record.name} is {'not ' if manifest.clusters else ''}ordered by cluster"
 
 
-def _segment_problems(
-    segment: Segment, record: SegmentRecord, keys: set[bytes], similarity: Similarity | None
-) -> Iterator[str]:
+def _segment_problems(segment: Segment, record: SegmentRecord, similarity: Similarity | None) -> Iterator[str]:
     sound = True
     for file in segment.files.values():
         try:
@@ -132,13 +135,11 @@ def _segment_problems(
             sound = False
             yield str(error)
     if sound:  # counts of damaged lists would only repeat the message
-        found = _count_problems(segment, record, keys, similarity)
+        found = _count_problems(segment, record, similarity)
         yield from (f"segment {record.name}: {problem}" for problem in found)
 
 
-def _count_problems(
-    segment: Segment, record: SegmentRecord, keys: set[bytes], similarity: Similarity | None
-) -> Iterator[str]:
+def _count_problems(segment: Segment, record: SegmentRecord, similarity: Similarity | None) -> Iterator[str]:
     lists = segment.all_lists()
     if len(lists.image) != record.features or lists.offsets[0] != 0 or lists.offsets[-1] != record.features:
         yield f"{len(lists.image)} postings, offsets up to {lists.offsets[-1]}, {record.features} features recorded"
@@ -148,27 +149,41 @@ def _count_problems(
         return
     df, _, length, squared = count(lists, np.ones(record.pictures, np.bool_))
     dead_df, _, dead_length, _ = count(lists, ~segment.alive)
-    rows = list(segment.table.all())
     if not np.array_equal(df - dead_df, segment.df):
         yield "document frequencies differ from the lists"
     if not np.array_equal(squared, segment.squared):
         yield "picture norms differ from the lists"
-    if [row.ordinal for row in rows] != list(range(record.pictures)):
-        yield f"{len(rows)} rows for {record.pictures} pictures"
-    elif [row.features for row in rows] != length.tolist():
-        yield "feature counts of pictures differ from the lists"
+    yield from _row_problems(segment, length)
     if record.dead_pictures != int((~segment.alive).sum()) or record.dead_features != int(dead_length.sum()):
         yield "the count of removed pictures is wrong"
     if segment.bounds is not None:
         yield from _cluster_problems(segment, segment.bounds)
     if similarity and LEARNT in segment.terms:
         yield from _alone_problems(segment, similarity)
-    living = {row.values()[1] for row in rows if segment.alive[row.ordinal]}
-    if living & keys:
-        yield f"{len(living & keys)} keys are alive in another segment too"
-    keys |= living
     if (verdict := segment.table.integrity()) != "ok":
         yield f"SQLite says {verdict}"
+
+
+def _row_problems(segment: Segment, length: Int64) -> Iterator[str]:
+    """Of the facts of pictures; length: how many features of each are in the lists."""
+    miscounted, sizeless = 0, list[str]()
+    for place, (row, features) in enumerate(zip_longest(segment.table.all(), map(int, length))):
+        if row is None or features is None or row.ordinal != place:
+            yield f"the rows are not those of {len(length)} pictures: number {place} is missing, or one too many"
+            return
+        miscounted += row.features != features
+        if not (isinstance(row.width, int) and isinstance(row.height, int)):
+            sizeless.append(row.key)
+    if miscounted:
+        yield f"feature counts of {miscounted} pictures differ from the lists"
+    if sizeless:
+        yield f"{len(sizeless)} pictures have a size that is no number, such as {sizeless[0]!r}; add them again"
+
+
+def _key_problems(segments: Sequence[Segment]) -> Iterator[str]:
+    """Keys that several segments have. Rows are read some at a time, in the order of keys."""
+    if twice := sum(one.key == other.key for one, other in pairwise(living_by_key(segments))):
+        yield f"{twice} keys are alive in another segment too"
 
 
 def _cluster_problems(segment: Segment, bounds: Int64) -> Iterator[str]:

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from heapq import merge
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..types import Float32, Int32, Int64, UInt32, Words
 from . import table
 from .checked import CheckedFile, block_count, block_sums, damaged, map_bytes, unreadable
 from .disk import Disk
-from .entry import Entry
+from .entry import Entry, encode_text
 from .manifest import FileRecord, SegmentRecord
 
 FOLDER = "segments"
@@ -301,3 +302,12 @@ class Segment:
 
     def close(self) -> None:
         self.table.close()
+
+
+def living_by_key(segments: Iterable[Segment], after: str | None = None) -> Iterator[table.Row]:
+    """The living pictures of all whose keys follow this one (None: all), in the order of their keys."""
+
+    def living(segment: Segment) -> Iterator[table.Row]:
+        return (row for row in segment.table.by_key(after) if segment.alive[row.ordinal])
+
+    return merge(*map(living, segments), key=lambda row: encode_text(row.key))

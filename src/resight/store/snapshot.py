@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
-from heapq import merge
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +18,8 @@ from ..types import Bytes, Float32, Int64, Words
 from ..vocabulary import Vocabulary, spans
 from . import manifest as manifests
 from .checked import map_bytes, unreadable
-from .entry import encode_text
 from .manifest import LEARNT, FileRecord, Manifest
-from .segment import Segment, read_whole
+from .segment import Segment, living_by_key, read_whole
 from .table import Row
 
 VOCABULARY = "vocabulary.npz"
@@ -98,19 +96,21 @@ class Snapshot:
         count = len(self.clusters.entries)
         return np.unique(np.linspace(0, count - 1, max(LEAST_SPREAD, count // 50)).astype(np.int64))
 
+    def insist_on_clusters(self, probe: int) -> None:
+        """Raise UsageError where so many clusters shall be visited, and there are none."""
+        if probe and self.segments and self.clusters is None:
+            raise UsageError(
+                f"{self.folder} has no clusters to choose from; make them with `resight index --clusters`, "
+                "or search without --probe"
+            )
+
     def visit(self, questions: Sequence[Words], probe: int) -> Int64 | None:
         """The ``probe`` clusters nearest to any of the questions (0: all); None where nothing is to be left out.
 
         Each feature of a question is given as many words as one of an indexed picture has.
         """
-        if not probe or not self.segments:
-            return None
-        if self.clusters is None:
-            raise UsageError(
-                f"{self.folder} has no clusters to choose from; make them with `resight index --clusters`, "
-                "or search without --probe"
-            )
-        if probe >= len(self.clusters.entries):
+        self.insist_on_clusters(probe)
+        if not (probe and self.segments and self.clusters) or probe >= len(self.clusters.entries):
             return None
         stored = self.manifest.settings.get("indexing", {}).get("words", 1)
         alike = [words.within(self.spans[0]).nearest(stored) for words in questions]
@@ -166,11 +166,7 @@ class Snapshot:
 
     def by_key(self, after: str | None) -> Iterator[Row]:
         """The living pictures whose keys follow this one (None: all), in the order of their keys."""
-
-        def living(segment: Segment) -> Iterator[Row]:
-            return (row for row in segment.table.by_key(after) if segment.alive[row.ordinal])
-
-        return merge(*map(living, self.segments), key=lambda row: encode_text(row.key))
+        return living_by_key(self.segments, after)
 
     def rows(self) -> Iterator[Row]:
         """All living pictures, segment by segment."""

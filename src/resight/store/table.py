@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,9 @@ class Row:
     def values(self) -> tuple[Any, ...]:
         path = None if self.path is None else encode_text(self.path)
         text = json.dumps(self.metadata, sort_keys=True, allow_nan=False)  # NaN is no JSON: others could not read it
-        return self.ordinal, encode_text(self.key), self.content, path, self.width, self.height, self.features, text
+        # SQLite takes Python's own integers alone as such: one of numpy's would be stored as its bytes.
+        numbers = index(self.width), index(self.height), index(self.features)
+        return self.ordinal, encode_text(self.key), self.content, path, *numbers, text
 
     @classmethod
     def of(cls, ordinal: int, e: Entry) -> Row:

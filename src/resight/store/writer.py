@@ -12,6 +12,7 @@ import resource
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from copy import deepcopy
 from dataclasses import replace
 from heapq import merge as merge_sorted
 from itertools import chain, groupby, starmap
@@ -43,6 +44,7 @@ from .shards import FOLDER as SHARDS
 from .snapshot import Snapshot
 from .table import Row
 
+DEEPEST = 100  # levels of metadata: far from where Python's own recursion ends, whoever copies or prints it
 SPARE_FILES = 16  # besides those of segments and those that are open already
 
 
@@ -118,7 +120,7 @@ class Writer:
             )
         _insist_on_storable(entry)
         self.remove(entry.key)
-        self._added[entry.key] = entry
+        self._added[entry.key] = replace(entry, metadata=deepcopy(entry.metadata))  # the caller's may change
 
     def _insist_on_shapes(self, entry: Entry) -> None:
         """Raise UsageError unless the features have affine shape as all others have; the first picture decides."""
@@ -448,7 +450,16 @@ def _insist_on_codes(entry: Entry, codes: int) -> None:
 
 def _insist_on_storable(entry: Entry) -> None:
     """Raise UsageError now for what could not be written at the commit."""
+    if _deeper(entry.metadata, DEEPEST):
+        raise UsageError(f"the metadata of {entry.key!r} is nested more than {DEEPEST} levels deep; make it flatter")
     try:
         Row.of(0, entry).values()
     except (TypeError, ValueError) as error:
         raise UsageError(f"the metadata of {entry.key!r} cannot be stored as JSON ({error})") from None
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    """Whether there are more levels than these of lists and dicts in each other."""
+    if not isinstance(value, dict | list | tuple):
+        return False
+    return not levels or any(_deeper(v, levels - 1) for v in (value.values() if isinstance(value, dict) else value))

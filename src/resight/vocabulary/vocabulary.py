@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ..arrays import arrays_of
 from ..errors import VocabularyError
+from ..machine import whole_file
 from ..options import GIVEN, GIVEN_POINTS, FeatureOptions
 from ..types import Bytes, Float32
 from .nearest import Cells
@@ -159,9 +160,8 @@ class Vocabulary:
 
     def save(self, path: Path) -> None:
         """Write the file, or leave what was there: never half of it."""
-        new = path.with_name(f"{path.name}.new")
-        new.write_bytes(self.to_bytes())
-        new.replace(path)
+        with whole_file(path) as new:
+            new.write_bytes(self.to_bytes())
 
     @classmethod
     def load(cls, path: Path) -> Vocabulary:

@@ -28,7 +28,7 @@ async function route() {
   leaving = new AbortController();
   const { signal } = leaving;
   const [name, parameters] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
-  const view = VIEWS[name] ?? search;
+  const view = Object.hasOwn(VIEWS, name) ? VIEWS[name] : search;
   const [first, arriving] = [current.view === null, current.view !== view];
   scrolled.set(current.hash, scrollY);
   for (const link of document.querySelectorAll("header nav a")) {
