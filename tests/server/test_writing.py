@@ -26,9 +26,8 @@ from resight.search import OneShelf, Shelves
 from resight.server import Collection
 from resight.server.guard import Token
 from resight.server.metrics import Metrics
-from resight.server.problems import Problem
 from resight.server.state import State
-from resight.store import Snapshot, Writer, check
+from resight.store import Row, Snapshot, Writer, check
 from resight.store.lock import WriterLock
 
 from ..test_index import texture, write
@@ -315,14 +314,31 @@ def test_an_index_that_another_replaces_is_searched_with_its_own_words(tmp_path:
     assert not check(place.index).problems
 
 
-def test_a_picture_from_elsewhere_is_not_fetched(tmp_path: Path) -> None:
+class SlowSite(Collection):
+    """What was indexed from a URL comes only when it is let go."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.go_on = threading.Event()
+
+    def jpeg(self, row: Row, *, side: int) -> bytes:
+        if row.path and row.path.startswith("file://"):
+            assert self.go_on.wait(PATIENCE)
+        return super().jpeg(row, side=side)
+
+
+def test_a_slow_site_keeps_no_search_waiting(tmp_path: Path) -> None:
     place = fill(tmp_path)
     url = (place.folder / "t1.png").as_uri()
     with Index.open(place.index) as index:
         index.add(url)
-    collection = Collection(place.index)
-    with pytest.raises(Problem, match="does not fetch"):
-        collection.jpeg(collection.row(url), side=100)
+    collection = SlowSite(place.index)
+    with serving(collection, at_once=1, queue=5) as served, ThreadPoolExecutor(4) as pool:
+        shown = [pool.submit(served.get, "/v1/thumbnail", params={"key": url}) for _ in range(4)]
+        assert served.get("/v1/search", params={"key": "t0.png"}).status_code == 200
+        assert served.get("/v1/thumbnail", params={"key": "t0.png"}).status_code == 200
+        collection.go_on.set()
+        assert {one.result().status_code for one in shown} == {200}
     collection.close()
 
 

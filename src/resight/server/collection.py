@@ -24,7 +24,6 @@ from ..store import Disk, Row, open_snapshot
 from ..store.disk import writing
 from ..store.manifest import NAME as MANIFEST
 from ..types import Bytes, SearchResult
-from ..urls import is_url
 from ..warm import warm
 from .problems import Problem
 
@@ -123,8 +122,6 @@ class Collection:
         """The upright picture as it was indexed, no longer than this on any side; made anew, never the file itself."""
         if row.path is None:
             raise Problem("picture-gone", "this picture was not indexed from a file, so it cannot be shown")
-        if is_url(row.path):
-            raise Problem("picture-gone", "this picture was indexed from a URL, which the server does not fetch")
         try:
             data = images.read_bytes(self._uploaded(row) or row.path)
             if content_hash(data) != row.content:

@@ -14,6 +14,8 @@ from .guard import Token
 from .metrics import Metrics
 from .work import Work
 
+FETCHES = 2  # at once
+
 
 class State:
     """The index, who may ask, and where work is done."""
@@ -21,11 +23,14 @@ class State:
     def __init__(self, collection: Collection, options: ServeOptions, token: Token, metrics: Metrics) -> None:
         self.collection, self.token, self.metrics, self.groups = collection, token, metrics, Groups()
         self.work = Work(at_once=options.at_once or processors(), queue=options.queue, seconds=options.seconds)
+        # Pictures that were indexed from URLs, wherever those lead: a site that is slow must not keep searches waiting.
+        self.fetches = Work(at_once=FETCHES, queue=options.queue, seconds=options.seconds)
         self.writes = Work(at_once=1, queue=options.queue, seconds=options.seconds)
 
     def close(self) -> None:
         self.groups.close()
         self.work.close()
+        self.fetches.close()
         # Whoever closes the index gives its lock away, under which a commit must not be.
         self.writes.close(wait=True)
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
 
+from ...urls import is_url
 from .. import shapes
 from ..parameters import PICTURE, After, Key, KeyInPath, Limit, Picture, binary, cursor, from_cursor
 from ..state import Shared, State
@@ -79,5 +80,6 @@ async def _jpeg(shared: State, key: str, side: int, known: str | None) -> Respon
     headers = {"etag": tag, "cache-control": "private, no-cache"}
     if known == tag:
         return Response(status_code=304, headers=headers)
-    data = await shared.work.run(shared.collection.jpeg, row, side=side)
+    work = shared.fetches if row.path and is_url(row.path) else shared.work
+    data = await work.run(shared.collection.jpeg, row, side=side)
     return Response(data, media_type="image/jpeg", headers=headers)
