@@ -1,4 +1,4 @@
-# `make demo` and `make test` need only Python 3.11+, pip and make; they set up everything in .venv.
+# `make demo`, `make quick` and `make test` need only Python 3.11+, pip and make; they set up everything in $(VENV).
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
@@ -6,10 +6,14 @@ BIN = $(VENV)/bin
 RESIGHT_DATA ?= ../shared/data
 READY = src/resight/vocabulary/ready
 
-.PHONY: demo test check docs benchmark vocabulary clean
+.PHONY: demo quick test check docs benchmark vocabulary clean
 
-demo: $(VENV)/.installed
+demo: $(VENV)/.demo
 	$(BIN)/python -m resight.demo demo
+
+# What a change is tried with now and then: a minute instead of several.
+quick: check
+	$(BIN)/python -m pytest -m "not slow"
 
 test: check
 	$(BIN)/python -m pytest
@@ -33,11 +37,18 @@ vocabulary: $(VENV)/.installed
 		--set features.detector=hessian-affine --set features.contrast=0.02
 	$(BIN)/python tools/make_codebooks.py $(RESIGHT_DATA)/distractors
 
-# Installed anew only when pyproject.toml has changed.
+# Installed anew only when pyproject.toml has changed. The demo needs far less than the tests do.
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+
+$(VENV)/.demo: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) '.[demo]'
+	touch $@
+
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,dev,heif,report]'
-	touch $@
+	$(INSTALL) '.[demo,dev,heif,report]'
+	touch $(VENV)/.demo $@
 
 clean:
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache

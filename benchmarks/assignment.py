@@ -37,7 +37,8 @@ def main() -> None:
         )
         for p in paths
     ]
-    exact, cells = flat_index(vocabulary.centroids), CellSearch(vocabulary.centroids)
+    assert vocabulary.cells
+    exact, cells = flat_index(vocabulary.centroids), CellSearch(vocabulary.centroids, vocabulary.cells)
     graph = faiss.IndexHNSWFlat(vocabulary.dimension, 16)
     graph.add(vocabulary.centroids.astype(np.float32))
     graph.hnsw.efSearch = 32

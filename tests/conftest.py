@@ -5,13 +5,34 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from resight.demo.collection import Collection, build
 from resight.index import Index
 
+# The same examples in every run and on every machine; none are remembered.
+settings.register_profile("repeatable", derandomize=True, database=None)
+settings.load_profile("repeatable")
+
 DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
+
+# Files that share a server, a browser or a cluster: their tests run in one process. Those of any other file do, too.
+TOGETHER = ("tests/browser/", "tests/engine/test_ray", "tests/server/")
+
+
+class Scheduling(LoadScopeScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return next((group for group in TOGETHER if file.startswith(group)), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    return Scheduling(config, log)
 
 
 @dataclass(frozen=True)
@@ -25,7 +46,7 @@ class Demo:
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """Made once per process: tests that use it carry ``@pytest.mark.xdist_group("demo")`` and only read it."""
+    """Made once per process, for tests that only read it."""
     folder = tmp_path_factory.mktemp("demo")
     collection = build(folder)
     with Index.create(folder / "demo.resight") as index:

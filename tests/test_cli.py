@@ -493,7 +493,6 @@ def test_ctrl_c_keeps_what_was_done(tmp_path: Path, processes: int) -> None:
     assert (again["unchanged"], again["added"]) == (done, 400 - done)
 
 
-@pytest.mark.xdist_group("demo")
 def test_demo_index_is_small(demo: Demo) -> None:
     """Beside the vocabulary, once segments are merged: 20 bytes for each feature, and names and sums of the pictures.
 

@@ -170,7 +170,8 @@ def test_a_union_has_the_descriptors_of_all(snapshot: Snapshot, keep: str) -> No
 def test_several_vocabularies_give_a_feature_its_descriptor_once(tmp_path: Path) -> None:
     ready = Vocabulary.ready()
     words = 3 * 500
-    thirds = replace(ready, centroids=ready.centroids[:words], medians=ready.medians[:words], vocabularies=3)
+    ready = replace(ready, centroids=ready.centroids[:words], medians=ready.medians[:words], cells=None)
+    thirds = replace(ready, vocabularies=3)
     with Index.create(tmp_path / "i", vocabulary=thirds, indexing=IndexingOptions(keep="descriptors")) as index:
         index.add(texture(3), key="a")
         index.commit()

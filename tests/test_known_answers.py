@@ -11,8 +11,6 @@ from resight.types import Region
 
 from .conftest import Demo
 
-pytestmark = pytest.mark.xdist_group("demo")
-
 
 def test_held_out_views_find_their_pictures(demo: Demo) -> None:
     """Measured 119 of 120 at the first five places; a loss of more than two is a regression."""

@@ -20,7 +20,6 @@ from resight.store import Remote, RemoteWriter
 from .test_cli import PROGRAM, run, run_json
 from .test_index import texture, write
 
-pytestmark = pytest.mark.xdist_group("s3")
 PHOTOS, INDEX = "s3://photos/2026", "s3://photos/all.resight"
 
 

@@ -280,7 +280,8 @@ def walls(tmp_path_factory: pytest.TempPathFactory) -> Index:
     """A wall in three parts that overlap by half, and other pictures; in two segments. Each word is in one of three."""
     ready, wall = Vocabulary.ready(), panorama(1)
     words = ready.words // 3 * 3
-    thirds = replace(ready, centroids=ready.centroids[:words], medians=ready.medians[:words], vocabularies=3)
+    ready = replace(ready, centroids=ready.centroids[:words], medians=ready.medians[:words], cells=None)
+    thirds = replace(ready, vocabularies=3)
     index = Index.create(tmp_path_factory.mktemp("walls") / "i.resight", vocabulary=thirds)
     for number, start in enumerate((0, SIZE // 2, SIZE)):
         index.add(part(wall, start), key=f"wall {number}")

@@ -13,7 +13,6 @@ from resight.index import Index
 from resight.options import IndexingOptions
 from resight.store import Writer
 from resight.vocabulary import Vocabulary
-from resight.vocabulary.nearest import Cells
 
 from .scoring.made import similarity
 from .test_index import texture, write
@@ -55,11 +54,10 @@ assert not late, late
 
 def test_nothing_is_compiled_after_warming_up(tmp_path: Path) -> None:
     ready = Vocabulary.ready()
-    halves = replace(ready, vocabularies=2)
+    halves = replace(ready, vocabularies=2, cells=None)
     places = []
-    celled = replace(ready, cells=Cells.around(ready.centroids[:64], ready.centroids))
     coded = Vocabulary.ready(codes=True)
-    kinds = (ready, "nothing"), (halves, "nothing"), (celled, "nothing"), (coded, "codes"), (ready, "descriptors")
+    kinds = (ready, "nothing"), (halves, "nothing"), (coded, "codes"), (ready, "descriptors")
     for number, (vocabulary, keep) in enumerate(kinds):
         indexing = IndexingOptions(keep=keep)
         with Index.create(tmp_path / f"{number}.resight", vocabulary=vocabulary, indexing=indexing) as index:

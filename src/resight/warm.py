@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -13,21 +14,27 @@ from .postings import GEOMETRY, build, of_picture
 from .rerank import Placed, verify
 from .scoring import HERE, MEASURES, Part, Query, Similarity, Tables, distinct, matches, together
 from .types import Float32, Picture, Words
-from .vocabulary.nearest import CellSearch
+from .vocabulary.nearest import Cells, CellSearch
 from .vocabulary.tree import Tree, TreeSearch
 
+EVERY_MEASURE = [
+    ScoringOptions(measure=measure, weak_geometry=weak_geometry, inter=True, weights=weights)
+    for measure, weak_geometry, weights in product(MEASURES, (False, True), ("idf", "density"))
+]
 
-def warm() -> None:
-    """Run every kernel of a search once, on next to nothing, with the types that stored lists have."""
+
+def warm(*, scoring: Sequence[ScoringOptions] = EVERY_MEASURE, detectors: Iterable[str] = DETECTORS) -> None:
+    """Run every kernel of such a search once, on next to nothing, with the types that stored lists have."""
     lists = build([], words=1)
     similarity = Similarity(np.zeros((2, 2), np.uint8), np.zeros((1, 1), np.float32), np.zeros(1, np.uint8))
     (part,) = together([Part.of(lists, pictures=1, idf=np.zeros(1, np.float32))], lambda: similarity)
     words = Words(feature=np.zeros(1, np.int32), word=np.zeros(1, np.int32), signature=np.zeros(1, np.uint64))
     query = Query(words, np.zeros(1, GEOMETRY))
-    words_alone = [measure for name, measure in MEASURES.items() if name != "knn"]
-    for measure, weak_geometry, weights in product(words_alone, (False, True), ("idf", "density")):
-        measure(query, [part], ScoringOptions(weak_geometry=weak_geometry, inter=True, weights=weights), None, HERE)
-    _warm_neighbours(query, part.idf)
+    for options in scoring:
+        if options.measure != "knn":
+            MEASURES[options.measure](query, [part], options, None, HERE)
+    if any(options.measure == "knn" for options in scoring):
+        _warm_neighbours(query, part.idf)
     two = build([(words, query.geometry)] * 2, words=1)  # as many postings as it takes to have cells
     clustered = Part.of(two, pictures=2, idf=part.idf, bounds=np.array([0, 2]))
     clustered.find(words.word, np.zeros(1, np.int64), "image")
@@ -35,11 +42,12 @@ def warm() -> None:
     distinct(words.word, words.signature, 0)
     of_picture(lists, 0, 0)
     nothing = np.zeros((1, 1), np.float32)
-    CellSearch(nothing.astype(np.uint8)).search(nothing, 1)
+    byte = nothing.astype(np.uint8)
+    CellSearch(byte, Cells(byte, np.zeros(1, np.int32))).search(nothing, 1)
     TreeSearch(nothing, Tree(nothing[:0], np.ones(2, np.int64))).search(nothing, 1)
     matches(words, part, np.zeros(1, np.int32), ScoringOptions())
     blank = Picture(np.zeros((32, 32), np.uint8), 32, 32)
-    for detector in DETECTORS:
+    for detector in {*detectors} & {*DETECTORS}:  # features that another program gives need none
         extract(blank, options=FeatureOptions(detector=detector))
     four = Placed(np.zeros((4, 2), np.float32), np.ones(4, np.float32), np.zeros(4, np.float32))
     verify(four, four, bounds=np.array([0, 4]), sizes=np.ones((1, 2), np.int64), options=VerifyOptions())

@@ -18,8 +18,6 @@ from ..test_index import texture, write
 from .conftest import BANNER, OTHERS, POSTER, Opener, serving
 from .test_page import draw, keys, settled
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[str]:

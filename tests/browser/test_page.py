@@ -14,7 +14,6 @@ from playwright.sync_api import Locator, Page, expect
 from ..test_index import texture, write
 from .conftest import BANNERS, OTHERS, POSTER, POSTERS, Opener, serving
 
-pytestmark = pytest.mark.xdist_group("browser")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 TOKEN = "correct horse battery"
 VIEWS = ("#/search", "#/search?key=posters%2Fwhole.png", "#/match?key=posters%2Fwhole.png&with=posters%2Fturned.png")

@@ -24,8 +24,10 @@ def cluster() -> Iterator[Any]:
     # Ray gives up early on a busy machine, where its own processes take long to start.
     os.environ |= {"RAY_agent_register_timeout_ms": "120000", "RAY_raylet_start_wait_time_s": "120"}
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0"}
+    # ``Cluster`` notes its address in Ray's default folder, whatever temp_dir says, and does not make that folder.
+    os.environ |= {"RAY_TMPDIR": place}
     node: dict[str, Any] = {"num_cpus": 1, "object_store_memory": ROOM}
-    head = {**node, "include_dashboard": False, "temp_dir": place}
+    head = {**node, "include_dashboard": False, "temp_dir": f"{place}/ray"}
     nodes = Cluster(initialize_head=True, head_node_args=head)
     try:
         for _ in range(2):

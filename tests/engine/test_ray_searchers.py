@@ -24,7 +24,7 @@ from ..store.support import entry
 from ..test_search import SIZE, panorama
 from .test_searchers import FEATURES, SEGMENTS, fill, same
 
-pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.filterwarnings("default")]  # Ray's own
+pytestmark = pytest.mark.filterwarnings("default")  # Ray's own
 
 NODES = 3
 

@@ -260,7 +260,7 @@ def thirds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Each word is in one of three vocabularies."""
     ready = Vocabulary.ready()
     words = ready.words // 3 * 3
-    made = replace(ready, centroids=ready.centroids[:words], medians=ready.medians[:words], vocabularies=3)
+    made = replace(ready, centroids=ready.centroids[:words], medians=ready.medians[:words], vocabularies=3, cells=None)
     with Index.create(tmp_path_factory.mktemp("thirds") / "i.resight", features=FEATURES, vocabulary=made) as index:
         fill(index)
         assert index.info().segments == SEGMENTS

@@ -15,7 +15,6 @@ from resight.server.connection import Connection
 from .conftest import Place
 from .served import Served, answer_of, connected, serving, until
 
-pytestmark = pytest.mark.xdist_group("server")
 LITTLE = 0.8  # seconds that a client has; enough to begin in, on a busy machine
 HEALTH = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n"
 

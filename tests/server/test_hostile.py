@@ -25,8 +25,6 @@ from resight.server.problems import Problem
 from .conftest import Held, Place, png
 from .served import PATIENCE, Served, answer_of, connected, problem, serving, until
 
-pytestmark = pytest.mark.xdist_group("server")
-
 TOKEN = "a token of 16 or more characters".replace(" ", "-")
 
 

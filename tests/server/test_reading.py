@@ -18,8 +18,6 @@ from ..test_index import Pixels, texture
 from .conftest import Place, png
 from .served import Served, problem, serving, until
 
-pytestmark = pytest.mark.xdist_group("server")
-
 
 def test_a_posted_picture_is_searched_for_as_in_python(served: Served, small: Place) -> None:
     found = served.post("/v1/search", content=png(0), params={"top": 3}).json()

@@ -19,7 +19,6 @@ from resight.server import Collection
 from .conftest import Place
 from .served import Served, serving
 
-pytestmark = pytest.mark.xdist_group("server")
 EXAMPLES = 6  # for each operation and mode
 # What random bytes and keys cannot meet: a picture that can be read, a key that is known.
 LEFT_OUT = [positive_data_acceptance]

@@ -21,7 +21,6 @@ from resight.server import insist_on_safety
 from .conftest import Place
 from .served import PATIENCE
 
-pytestmark = pytest.mark.xdist_group("server")
 TOKEN = "0123456789abcdef"
 
 

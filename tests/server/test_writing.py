@@ -34,8 +34,6 @@ from ..test_index import texture, write
 from .conftest import Held, fill, png
 from .served import PATIENCE, Served, files_in, problem, serving, until
 
-pytestmark = pytest.mark.xdist_group("server")
-
 ODD = "odd/ä ?&#%2F+\r\n\udce9.png"  # a name with bytes that are no text, and all that URLs make something of
 # Waits for a line before it commits, so that what happens when is known.
 COMMIT = """

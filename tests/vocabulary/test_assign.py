@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from resight.errors import VocabularyError
 from resight.options import AssignOptions, VocabularyOptions
 from resight.vocabulary import Assigner, Vocabulary, nearest, train
-from resight.vocabulary.nearest import SMALL
+from resight.vocabulary.nearest import SMALL, Cells, CellSearch
 
 Array = npt.NDArray[Any]
 
@@ -67,7 +68,7 @@ def test_exact_words_equal_brute_force(count: int) -> None:
 def test_large_vocabularies_find_the_nearest_word_mostly() -> None:
     """At least 95 % of them, and the same in every process and batch."""
     centroids, descriptors = root_sift_like(SMALL + 900, seed=2), root_sift_like(400, seed=3)
-    vocabulary = byte_vocabulary(centroids)
+    vocabulary = replace(byte_vocabulary(centroids), cells=Cells.of(centroids))
     truth = squared_distances(descriptors, centroids)
     words = Assigner(vocabulary).assign(descriptors)
     assert words.feature.tolist() == list(range(400))
@@ -83,7 +84,7 @@ def test_large_vocabularies_find_the_nearest_word_mostly() -> None:
 def test_all_cells_together_are_exact(neighbours: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nearest, "LEAST_PROBED", 10**6)
     centroids, descriptors = root_sift_like(1000, seed=4), root_sift_like(50, seed=5)
-    squared, words = nearest.CellSearch(centroids).search(descriptors.astype(np.float32), neighbours)
+    squared, words = CellSearch(centroids, Cells.of(centroids)).search(descriptors.astype(np.float32), neighbours)
     truth = squared_distances(descriptors, centroids)
     assert np.array_equal(squared, np.sort(truth, axis=1)[:, :neighbours])
     assert np.array_equal(np.take_along_axis(truth, words, axis=1), squared)
@@ -92,7 +93,7 @@ def test_all_cells_together_are_exact(neighbours: int, monkeypatch: pytest.Monke
 def test_cells_with_too_few_words_leave_infinities(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nearest, "LEAST_PROBED", 1)
     centroids = root_sift_like(1000, seed=4)
-    squared, _ = nearest.CellSearch(centroids).search(centroids[:5].astype(np.float32), 900)
+    squared, _ = CellSearch(centroids, Cells.of(centroids)).search(centroids[:5].astype(np.float32), 900)
     assert np.all(squared[:, 0] == 0)
     assert np.all(np.isinf(squared[:, -1]))
 

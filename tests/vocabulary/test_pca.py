@@ -12,7 +12,7 @@ import pytest
 from resight.errors import VocabularyError
 from resight.options import AssignOptions, VocabularyOptions
 from resight.vocabulary import Assigner, Vocabulary, train
-from resight.vocabulary.nearest import SMALL
+from resight.vocabulary.nearest import SMALL, Cells
 from resight.vocabulary.tree import TreeSearch
 
 from .test_assign import byte_vocabulary, root_sift_like
@@ -85,7 +85,8 @@ def test_large_vocabularies_find_the_nearest_word_mostly() -> None:
     rng, d = np.random.default_rng(0), DIMENSIONS
     axes = np.linalg.qr(rng.standard_normal((128, d)))[0].T.astype(np.float32)
     words = root_sift_like(SMALL + 100, seed=4).astype(np.float32) @ axes.T
-    vocabulary = replace(byte_vocabulary(np.zeros((SMALL + 100, 128))), centroids=words, reduction=axes)
+    plain = byte_vocabulary(np.zeros((SMALL + 100, 128)))
+    vocabulary = replace(plain, centroids=words, reduction=axes, cells=Cells.of(words))
     queries = root_sift_like(300, seed=5)
     truth = gaps(vocabulary, queries)
     found = truth[np.arange(300), Assigner(vocabulary).assign(queries).word]

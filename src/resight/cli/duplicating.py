@@ -39,13 +39,14 @@ def duplicates(
     third of a group belongs to it. The first of a group has the most pixels. Nothing is changed.
     """
     from ..index import Index
+    from ..recipes import RECIPES
     from ..warm import warm
 
     if as_csv and as_json:
         raise UsageError("give one of --csv and --json")
     with Index.open(place or default_index()) as target:
         with patience("compiling the search kernels for this machine, this once …"):
-            warm()
+            warm(scoring=[RECIPES["verified"].scoring], detectors=[])
         with counting(len(target), text="comparing") as done:
             groups = target.duplicates(kind=kind, min_confidence=min_confidence, done=done)
         if as_json:

@@ -39,7 +39,7 @@ def pairs(
     with Index.open(place or default_index()) as target:
         names = names_for_pairs(target, relative_to)
         with patience("compiling the search kernels for this machine, this once …"):
-            warm()
+            warm(scoring=[chosen.scoring], detectors=[])
         with counting(len(names), text="searching") as done:
             found = best_pairs(target, names, top=top, recipe=chosen, done=done)
     if out:

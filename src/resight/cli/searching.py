@@ -86,7 +86,7 @@ def search(
             target.spread(searchers)
         target.insist_on_searchable(chosen)  # once, not for each query
         with patience("compiling the search kernels for this machine, this once …"):
-            warm()
+            warm(scoring=[chosen.scoring], detectors=[target.features.detector])
         for group in groups:
             name = ", ".join(group) or str(key)
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -61,8 +62,9 @@ def serve(
         app = make_app(collection, options=options, token=token, names=name or ())
         typer.echo(f"serving {printable(str(collection.path))} at {address_of(listener)}; Ctrl-C ends it", err=True)
         try:
-            server(app, options).run(sockets=[listener])
-        except KeyboardInterrupt:  # uvicorn has ended in order, and passes the signal on
+            # uvicorn ends in order, and passes Ctrl-C on unless whoever started us ignores it
+            with suppress(KeyboardInterrupt):
+                server(app, options).run(sockets=[listener])
             typer.echo("ended", err=True)
         finally:
             app.state.resight.close()

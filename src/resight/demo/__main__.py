@@ -12,7 +12,10 @@ import typer
 from ..errors import ResightError
 from ..index import Index
 from ..machine import processors
+from ..options import FeatureOptions
+from ..recipes import DEFAULT, RECIPES
 from ..types import Hit
+from ..warm import warm
 from .collection import Collection, Query, build
 from .sheet import SheetCell, SheetRow, contact_sheet
 
@@ -21,8 +24,12 @@ DRAWN = 12  # queries on the contact sheet
 
 
 def main(folder: Path) -> None:
-    started = time.monotonic()
     shutil.rmtree(folder / "demo.resight", ignore_errors=True)
+    features, scoring = FeatureOptions(), RECIPES[DEFAULT].scoring
+    begun = time.monotonic()
+    warm(scoring=[scoring], detectors=[features.detector])
+    started = time.monotonic()
+    typer.echo(f"compiled the kernels in {started - begun:.1f} s; later runs load them")
     collection = build(folder)
     made = time.monotonic()
     typer.echo(

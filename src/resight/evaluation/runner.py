@@ -23,7 +23,7 @@ from ..search import OneShelf, Question, question, search
 from ..store import Snapshot, Writer, create, open_snapshot, read_manifest, segments_size
 from ..types import Float64, Int32
 from ..vocabulary import Assigner, Vocabulary
-from ..vocabulary.nearest import ASSIGNMENT, ASSIGNMENT_IN_STORED_CELLS
+from ..vocabulary.nearest import ASSIGNMENT
 from ..warm import warm
 from .cache import Extracted, FeatureCache, Wanted, read
 from .datasets import Dataset
@@ -137,8 +137,7 @@ class Runner:
         """An index of these pictures, made or finished if need be."""
         vocabulary = self._vocabulary_for(features, indexing)
         content = {key: e.content.hex() for key, e in pictures.items() if e.file}
-        assignment = ASSIGNMENT_IN_STORED_CELLS if vocabulary.cells else ASSIGNMENT
-        made_by = {"vocabulary": vocabulary.fingerprint, "assignment": assignment, "pictures": content}
+        made_by = {"vocabulary": vocabulary.fingerprint, "assignment": ASSIGNMENT, "pictures": content}
         identity = fingerprint(features, indexing, *([clusters] if clusters.count else []), made_by)
         folder = self.cache / "indexes" / f"{dataset.name}-{identity}.resight"
         if not (folder / "manifest").exists():

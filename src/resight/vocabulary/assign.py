@@ -17,7 +17,7 @@ from ..errors import VocabularyError
 from ..options import AssignOptions, IndexingOptions
 from ..types import Bytes, Float32, Int64, Words
 from .codes import kept, kept_bytes
-from .nearest import SMALL, CellSearch, flat_index
+from .nearest import CellSearch, flat_index
 from .tree import Relatives, TreeSearch
 from .vocabulary import Vocabulary
 
@@ -103,15 +103,16 @@ class Assigner:
 
 
 def _searches(vocabulary: Vocabulary) -> Iterator[Search]:
-    """One for each vocabulary. Approximate for a tree, and above SMALL words; in stored cells where there are any."""
+    """One for each vocabulary: down its tree, in its cells, or else exact."""
     if vocabulary.tree is not None:
         yield TreeSearch(vocabulary.centroids, vocabulary.tree).search
         return
-    count, stored = vocabulary.vocabularies, vocabulary.cells
+    count, cells = vocabulary.vocabularies, vocabulary.cells
     each: list[Any] = np.split(vocabulary.centroids, count)
-    for centroids, cells in zip(each, stored.split(count) if stored else [None] * count, strict=True):
-        exact = cells is None and len(centroids) <= SMALL
-        yield flat_index(centroids).search if exact else CellSearch(centroids, cells).search
+    if cells is None:
+        yield from (flat_index(centroids).search for centroids in each)
+    else:
+        yield from (CellSearch(*mine).search for mine in zip(each, cells.split(count), strict=True))
 
 
 def signatures(projected: Float32, medians: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:

@@ -3,8 +3,8 @@
 Exact search compares with every word. For indexing that costs more than half of what the SIFT itself does, and a query
 would spend most of its time on it, so words are grouped into cells: each descriptor looks into the cells nearest to it,
 and all descriptors that look into a cell are compared with its words in one matrix product. With byte descriptors the
-comparisons are between exact integers, so they do not depend on threads or batches. The cells come from a seeded
-k-means on floats, and are as reproducible as that is; those of a large vocabulary are learnt with it and stored.
+comparisons are between exact integers, so they do not depend on threads or batches. Cells are trained with the
+vocabulary and stored with it, so every process looks into the same ones.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from .._faiss import load
 from .._numba import kernel
 from ..types import Bytes, Float32, Int32, Int64
 
+# Below this many words exact search is as fast, and a vocabulary has no cells.
+SMALL = 2048
 # Words per cell and share of cells looked into for the nearest word and for several nearest ones; recall and rate are
 # measured by benchmarks/assignment.py.
 CELL_SIZE = 128
@@ -26,16 +28,14 @@ PROBED = 1 / 13
 PROBED_FOR_SEVERAL = 1 / 5
 # With few cells that is two or three, and recall@1 on SIFT falls to 0.82; eight give 0.99.
 LEAST_PROBED = 8
-# Below this many words exact search is as fast.
-SMALL = 2048
-# The same for large vocabularies, whose cells are stored; measured by benchmarks/vocabulary.py. The number looked into
-# is LEAST_PROBED and these times the root of how many cells there are: a fixed share would be too many of thousands.
+# The same for vocabularies of more words than LARGE; measured by benchmarks/vocabulary.py. The number looked into is
+# LEAST_PROBED and these times the root of how many cells there are: a fixed share would be too many of thousands.
+LARGE = 32_768
 LARGE_CELL = 256
 PROBED_OF_LARGE = 0.45
 PROBED_OF_LARGE_FOR_SEVERAL = 1.2
-# What caches of assigned words must agree on.
-ASSIGNMENT = f"{CELL_SIZE} {PROBED:.4f} {LEAST_PROBED} {SMALL}"
-ASSIGNMENT_IN_STORED_CELLS = f"{PROBED_OF_LARGE} {PROBED_OF_LARGE_FOR_SEVERAL} {LEAST_PROBED}"
+# What caches of assigned words must agree on, besides the vocabulary.
+ASSIGNMENT = f"{PROBED:.4f} {LEAST_PROBED} {PROBED_OF_LARGE} {LARGE}"
 
 
 def flat_index(centroids: Bytes | Float32) -> Any:
@@ -59,6 +59,17 @@ class Cells:
         return cls(centres, cell[:, 0].astype(np.int32))
 
     @classmethod
+    def of(cls, words: Bytes | Float32) -> Cells:
+        """Found by a seeded k-means over the words."""
+        values = words.astype(np.float32)
+        clustering = load().Kmeans(words.shape[1], max(1, len(words) // CELL_SIZE), niter=10, seed=1)
+        clustering.cp.min_points_per_centroid, clustering.cp.max_points_per_centroid = 1, len(words)
+        clustering.train(values)
+        _, cell = clustering.index.search(values, 1)
+        centres: Any = np.rint(clustering.centroids) if words.dtype == np.uint8 else clustering.centroids
+        return cls(centres.astype(words.dtype), cell[:, 0].astype(np.int32))
+
+    @classmethod
     def joined(cls, each: list[Cells]) -> Cells:
         """Those of several vocabularies."""
         centres: Any = np.concatenate([cells.centres for cells in each])
@@ -80,12 +91,10 @@ class Cells:
 
 
 class CellSearch:
-    """The nearest words, looking into the nearest cells only: those given, or else cells that are learnt now."""
+    """The nearest words, looking into the nearest cells only."""
 
-    def __init__(self, centroids: Bytes | Float32, cells: Cells | None = None) -> None:
+    def __init__(self, centroids: Bytes | Float32, cells: Cells) -> None:
         values = centroids.astype(np.float32)
-        self._stored = cells is not None
-        cells = cells or _learn_cells(values, whole=centroids.dtype == np.uint8)
         self._cells, cell = cells.centres.astype(np.float32), cells.cell
         self._order: Int64 = np.argsort(cell, kind="stable")
         self._bounds = np.searchsorted(cell[self._order], np.arange(len(self._cells) + 1))
@@ -115,21 +124,11 @@ class CellSearch:
     def _probes(self, neighbours: int) -> int:
         """How many cells are looked into."""
         cells = len(self._cells)
-        if self._stored:
+        if len(self._words) > LARGE:
             roots = PROBED_OF_LARGE if neighbours == 1 else PROBED_OF_LARGE_FOR_SEVERAL
             return min(cells, LEAST_PROBED + round(roots * math.sqrt(cells)))
         share = PROBED if neighbours == 1 else PROBED_FOR_SEVERAL
         return min(cells, max(LEAST_PROBED, round(cells * share)))
-
-
-def _learn_cells(values: Float32, *, whole: bool) -> Cells:
-    count = max(1, len(values) // CELL_SIZE)
-    clustering = load().Kmeans(values.shape[1], count, niter=10, seed=1, min_points_per_centroid=1)
-    clustering.cp.max_points_per_centroid = len(values)
-    clustering.train(values)
-    _, cell = clustering.index.search(values, 1)
-    centres = np.rint(clustering.centroids) if whole else clustering.centroids
-    return Cells(centres, cell[:, 0].astype(np.int32))
 
 
 @kernel

@@ -16,12 +16,10 @@ from ..types import Bytes, Float32, Int64
 from .approximate import BLOCK, Across, approximate_k_means, in_threads, nearest_words
 from .codes import MOST_LEARNT_FROM, insist_on_codes, learn_codebooks
 from .k_means import Done, k_means, silent
-from .nearest import Cells, flat_index
+from .nearest import LARGE, SMALL, Cells, flat_index
 from .tree import Tree, TreeSearch, grow
 from .vocabulary import SIGNATURE_BITS, Vocabulary
 
-# Above this many words k-means is approximate: an exact round compares each descriptor with every word.
-MOST_EXACT = 32_768
 # A word needs this many training descriptors for its own medians; rarer words use the medians of all descriptors.
 LEAST_FOR_MEDIANS = 8
 # Length of an integer projection row. Byte descriptors have norm ≈ 512, so projections fit 16 bits: 512 · 60 < 2^15.
@@ -62,7 +60,7 @@ def train(
     options: VocabularyOptions,
     source: str,
     features: FeatureOptions | None = None,
-    exact_up_to: int = MOST_EXACT,
+    exact_up_to: int = LARGE,
     done: Done = silent,
     across: Across = in_threads,
 ) -> Vocabulary:
@@ -70,7 +68,8 @@ def train(
 
     They come in random order, as ``sample`` gives them, and for several vocabularies that many times as many: each is
     learnt from ``options.sample`` of its own. Where there are fewer, some are shared. With more than ``exact_up_to``
-    words k-means is approximate, descriptors become floats a block at a time, and the words have cells.
+    words k-means is approximate, since an exact round compares each descriptor with every word; descriptors then become
+    floats a block at a time.
     ``done`` hears of each round of k-means: ``rounds(options)`` in all. ``across`` shares out the work of approximate
     rounds; the words do not depend on it.
     """
@@ -150,7 +149,8 @@ def _find_words(
         done(1)
         return Found(words, TreeSearch(words, tree).search(values, 1)[1][:, 0], tree=tree)
     words = k_means(values, options.words, options=options, whole=whole, done=done)
-    return Found(words, flat_index(words).search(values, 1)[1][:, 0])
+    cells = Cells.of(words) if len(words) > SMALL else None
+    return Found(words, flat_index(words).search(values, 1)[1][:, 0], cells=cells)
 
 
 def _principal_axes(descriptors: Bytes | Float32, count: int) -> Float32:

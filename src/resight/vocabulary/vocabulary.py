@@ -56,7 +56,7 @@ class Vocabulary:
     vocabularies: int = 1
     # (m, 256, d / m) int16 or float32: part i of a descriptor is its word's plus one of codebook i (see codes.py)
     codebooks: npt.NDArray[Any] | None = None
-    cells: Cells | None = None  # that words are looked for in; a small vocabulary's are made when they are needed
+    cells: Cells | None = None  # that words are looked for in; None: every word is compared, or there is a tree
 
     @property
     def words(self) -> int:
