@@ -6,17 +6,24 @@ BIN = $(VENV)/bin
 RESIGHT_DATA ?= ../shared/data
 READY = src/resight/vocabulary/ready
 
-.PHONY: demo quick test check docs benchmark vocabulary clean
+.PHONY: demo quick test ready check kernels docs benchmark vocabulary clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m resight.demo demo
 
 # What a change is tried with now and then: a minute instead of several.
-quick: check
+quick: ready
 	$(BIN)/python -m pytest -m "not slow"
 
-test: check
+test: ready
 	$(BIN)/python -m pytest
+
+# Types are checked while kernels are compiled, each by one processor.
+ready: $(VENV)/.installed
+	$(MAKE) --jobs 2 --output-sync check kernels
+
+kernels: $(VENV)/.installed
+	$(BIN)/python -c "from resight.warm import warm; warm()"
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check

@@ -1,4 +1,4 @@
-"""Fixtures that several test folders share."""
+"""How tests are run, and fixtures that several folders share."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ settings.register_profile("repeatable", derandomize=True, database=None)
 settings.load_profile("repeatable")
 
 DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
+
+# Tests run in as many processes as there are processors: more threads would be in their way. Also those of programs
+# that tests start.
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 # Files that share a server, a browser or a cluster: their tests run in one process. Those of any other file do, too.
 TOGETHER = ("tests/browser/", "tests/engine/test_ray", "tests/server/")

@@ -22,7 +22,6 @@ from resight.recipes import RECIPES
 from resight.store import Writer
 from resight.vocabulary import Vocabulary
 
-from .conftest import Demo
 from .scoring.made import similarity
 from .test_index import texture, write
 
@@ -491,18 +490,6 @@ def test_ctrl_c_keeps_what_was_done(tmp_path: Path, processes: int) -> None:
     assert run_json("check", index)["problems"] == []
     again = run_json("index", folder, "--into", index, "--processes", 1)
     assert (again["unchanged"], again["added"]) == (done, 400 - done)
-
-
-def test_demo_index_is_small(demo: Demo) -> None:
-    """Beside the vocabulary, once segments are merged: 20 bytes for each feature, and names and sums of the pictures.
-
-    The target was 20 in all, which features without shape keep.
-    """
-    facts = run_json("info", demo.index)
-    vocabulary = (demo.index / "vocabulary.npz").stat().st_size
-    fixed = 12 * facts["words"] * facts["segments"]  # offsets and df: what a word costs each segment
-    per_feature = (facts["size"] - vocabulary - fixed) / facts["features"]
-    assert 20 < per_feature <= 20.25
 
 
 def test_overlapping_roots_are_walked_once(pictures: Path, tmp_path: Path) -> None:

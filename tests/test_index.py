@@ -33,7 +33,7 @@ Pixels = npt.NDArray[np.uint8]
 
 def texture(seed: int, size: int = 240) -> Pixels:
     """A picture with many corners, unlike that of any other seed."""
-    coarse = np.random.default_rng(seed).integers(0, 256, (size // 8, size // 8), dtype=np.uint8)
+    coarse = np.random.default_rng(seed).integers(0, 256, (size // 12, size // 12), dtype=np.uint8)
     return np.asarray(cv2.resize(coarse, (size, size), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
 
 

@@ -78,3 +78,16 @@ def test_unrelated_pictures_are_not_verified(demo: Demo) -> None:
         for query in demo.collection.queries:
             wrong += sum(bool(hit.inliers) and hit.key not in query.relevant for hit in index.search(query.path).hits)
     assert wrong <= 2
+
+
+def test_demo_index_is_small(demo: Demo) -> None:
+    """Beside the vocabulary, once segments are merged: 20 bytes for each feature, and names and sums of the pictures.
+
+    The target was 20 in all, which features without shape keep.
+    """
+    with Index.open(demo.index) as index:
+        facts = index.info()
+    vocabulary = (demo.index / "vocabulary.npz").stat().st_size
+    fixed = 12 * facts.words * facts.segments  # offsets and df: what a word costs each segment
+    per_feature = (facts.size - vocabulary - fixed) / facts.features
+    assert 20 < per_feature <= 20.25

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 
 from resight import Index
 from resight.errors import UsageError
-from resight.options import AssignOptions, ExpandOptions, ScoringOptions
+from resight.options import AssignOptions, ExpandOptions, IndexingOptions, ScoringOptions
 from resight.postings import build
 from resight.recipes import RECIPES
 from resight.scoring import Part
@@ -58,7 +58,7 @@ def walls(tmp_path_factory: pytest.TempPathFactory) -> Index:
     index.commit()
     index.add(part(wall, 0), key="copy")
     for seed in range(8):
-        index.add(texture(50 + seed, size=SIZE), key=f"other {seed}")
+        index.add(part(panorama(50 + seed), 0), key=f"other {seed}")
     index.commit()
     return index
 
@@ -259,19 +259,24 @@ def test_stages_are_timed(walls: Index) -> None:
 # --- pictures that are hard to like
 
 
-def made_for(recipe: str, place: Path) -> Index:
-    """An empty index that keeps what the recipe needs."""
-    Index.create(place, indexing=RECIPES[recipe].indexing).close()
-    if RECIPES[recipe].scoring.measure == "learnt":
-        with Writer(place) as writer:
+INDEXING = sorted({recipe.indexing for recipe in RECIPES.values()}, key=repr)
+
+
+def searched(index: Index, pictures: dict[str, Pixels]) -> Iterator[str]:
+    """Fill an index with pictures, and with what recipes must know of them; then the recipes that index so."""
+    for key, picture in pictures.items():
+        index.add(np.ascontiguousarray(picture), key=key)
+    index.commit()
+    index.release()
+    alike = [name for name, recipe in RECIPES.items() if recipe.indexing == index.indexing]
+    if "learnt" in alike:
+        with Writer(index.path) as writer:
             writer.keep_similarity(similarity(Vocabulary.ready().words))
-    return Index.open(place)
-
-
-def learn(index: Index, recipe: str) -> None:
-    """What the recipe needs to know of the pictures before it can be asked."""
-    if RECIPES[recipe].context.method != "none":
-        index.learn_context(recipe)
+        index.refresh()
+    for name in alike:
+        if RECIPES[name].context.method != "none":
+            index.learn_context(name)
+        yield name
 
 
 def few_features(count: int) -> Pixels:
@@ -282,34 +287,29 @@ def few_features(count: int) -> Pixels:
     return np.asarray(cv2.GaussianBlur(picture, (0, 0), 2), dtype=np.uint8)
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_pictures_with_few_features(tmp_path: Path, recipe: str) -> None:
-    with made_for(recipe, tmp_path / "i.resight") as index:
-        for count in range(4):
-            index.add(few_features(count), key=str(count))
-        index.add(texture(0), key="texture")
-        index.commit()
-        learn(index, recipe)
-        for count in range(4):
-            hits = index.search(few_features(count), recipe=recipe).hits
-            assert np.isfinite([hit.score for hit in hits]).all()
-            assert count == 0 or hits[0].score > 0
+@pytest.mark.parametrize("indexing", INDEXING)
+def test_pictures_with_few_features(tmp_path: Path, indexing: IndexingOptions) -> None:
+    pictures = {**{str(count): few_features(count) for count in range(4)}, "texture": texture(0)}
+    with Index.create(tmp_path / "i.resight", indexing=indexing) as index:
+        for recipe in searched(index, pictures):
+            for count in range(4):
+                hits = index.search(pictures[str(count)], recipe=recipe).hits
+                assert np.isfinite([hit.score for hit in hits]).all(), recipe
+                assert count == 0 or hits[0].score > 0, recipe
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_one_pattern_all_over(tmp_path: Path, recipe: str) -> None:
+@pytest.mark.parametrize("indexing", INDEXING)
+def test_one_pattern_all_over(tmp_path: Path, indexing: IndexingOptions) -> None:
     """A checkerboard: all its descriptors are alike, and so are those of another one."""
     board = np.kron(np.indices((12, 12)).sum(axis=0) % 2 * 255, np.ones((20, 20))).astype(np.uint8)
-    with made_for(recipe, tmp_path / "i.resight") as index:
-        for key, picture in (("board", board), ("again", board), ("part", board[:120, :120]), ("other", texture(0))):
-            index.add(np.ascontiguousarray(picture), key=key)
-        index.commit()
-        learn(index, recipe)
-        hits = index.search(board, recipe=recipe).hits
-        assert np.isfinite([hit.score for hit in hits]).all()
-        scores = {hit.key: hit.score for hit in hits}
-        assert {hit.key for hit in hits[:3]} == {"board", "again", "part"}
-        assert scores["board"] == pytest.approx(scores["again"], rel=1e-5)
+    pictures = {"board": board, "again": board, "part": board[:120, :120], "other": texture(0)}
+    with Index.create(tmp_path / "i.resight", indexing=indexing) as index:
+        for recipe in searched(index, pictures):
+            hits = index.search(board, recipe=recipe).hits
+            assert np.isfinite([hit.score for hit in hits]).all(), recipe
+            scores = {hit.key: hit.score for hit in hits}
+            assert {hit.key for hit in hits[:3]} == {"board", "again", "part"}, recipe
+            assert scores["board"] == pytest.approx(scores["again"], rel=1e-5), recipe
 
 
 def test_the_picture_itself_and_its_copy_come_first(walls: Index) -> None:
