@@ -28,7 +28,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 TOGETHER = ("tests/browser/", "tests/engine/test_ray", "tests/server/")
 
 
-class Scheduling(LoadScopeScheduling):
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         return next((group for group in TOGETHER if file.startswith(group)), file)

@@ -31,9 +31,9 @@ from resight.vocabulary import Vocabulary, train
 Pixels = npt.NDArray[np.uint8]
 
 
-def texture(seed: int, size: int = 240) -> Pixels:
-    """A picture with many corners, unlike that of any other seed."""
-    coarse = np.random.default_rng(seed).integers(0, 256, (size // 12, size // 12), dtype=np.uint8)
+def texture(seed: int, size: int = 240, grain: int = 12) -> Pixels:
+    """A picture with many corners, unlike that of any other seed; the finer the grain, the more."""
+    coarse = np.random.default_rng(seed).integers(0, 256, (size // grain, size // grain), dtype=np.uint8)
     return np.asarray(cv2.resize(coarse, (size, size), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
 
 

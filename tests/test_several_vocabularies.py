@@ -35,7 +35,7 @@ EACH = 50  # words
 
 def mixed(seed: int) -> Pixels:
     """Something of two textures of a few, so that all pictures have something in common with some others."""
-    first, second = texture(seed % 4, size=160), texture(4 + seed % 3, size=160)
+    first, second = (texture(number, size=160, grain=8) for number in (seed % 4, 4 + seed % 3))
     noise = np.random.default_rng(seed).integers(0, 40, first.shape, dtype=np.uint8)
     return np.asarray(first // 3 + second // 3 + noise, dtype=np.uint8)
 

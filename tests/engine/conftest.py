@@ -13,7 +13,7 @@ import pytest
 ROOM = 100 * 2**20  # bytes of a node's object store
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def cluster() -> Iterator[Any]:
     """Three nodes with a processor each; this process is on the first."""
     ray = pytest.importorskip("ray")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from resight.errors import IndexMissingError
 from resight.options import StoreOptions
-from resight.store import Disk, Entry, check, create, open_snapshot
+from resight.store import Disk, Entry, Snapshot, check, create, open_snapshot
 from resight.store import manifest as manifests
 
 from ..store.support import (
@@ -212,6 +212,15 @@ SCENARIOS: dict[str, Scenario] = {
 }
 
 
+# Words, norms, signatures and geometry; codes; the learnt similarity.
+READING_ALL = ("l1", "every weight", "knn", "learnt")
+
+
+def asked(snapshot: Snapshot, probe: int = 0) -> dict[tuple[str, int], Ranking]:
+    """By the measures that together read every file of an index."""
+    return rankings(snapshot, QUERIES[:1], probe, measures=READING_ALL)
+
+
 def answers(folder: Path) -> Answers | None:
     """What the index holds and finds, or None if there is none. Nothing about it may be wrong."""
     try:
@@ -219,10 +228,10 @@ def answers(folder: Path) -> Answers | None:
     except IndexMissingError:
         return None
     with snapshot:
-        found = contents(snapshot), rankings(snapshot, QUERIES[:1])
+        found = contents(snapshot), asked(snapshot)
         if snapshot.clusters:
-            assert rankings(snapshot, QUERIES[:1], probe=len(snapshot.clusters.entries)) == found[1]
-            assert rankings(snapshot, QUERIES[:1], probe=1) != found[1]
+            assert asked(snapshot, probe=len(snapshot.clusters.entries)) == found[1]
+            assert asked(snapshot, probe=1) != found[1]
     assert check(folder).problems == ()
     return found
 
