@@ -18,6 +18,9 @@ from resight.index import Index
 settings.register_profile("repeatable", derandomize=True, database=None)
 settings.load_profile("repeatable")
 
+# Where an assert in these fails, it says as much as one in a test.
+pytest.register_assert_rewrite("tests.support", "tests.engine.searched")
+
 DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 
 # Tests run in as many processes as there are processors: more threads would be in their way. Also those of programs
@@ -26,6 +29,21 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 # Files that share a server, a browser or a cluster: their tests run in one process. Those of any other file do, too.
 TOGETHER = ("tests/browser/", "tests/engine/test_ray", "tests/server/")
+# What `make quick` leaves out: tests that need a server, a cluster, a browser, other processes, injected faults or many
+# real pictures.
+SLOW = (
+    *("tests/browser/", "tests/engine/", "tests/failure/", "tests/server/", "tests/cli/", "tests/demo/"),
+    *("tests/test_building", "tests/test_known_answers", "tests/test_s3", "tests/test_warm", "tests/store/test_remote"),
+    *("tests/evaluation/test_guard", "tests/evaluation/test_runner", "tests/interop/test_pairs"),
+    *("tests/learning/test_learn.py", "tests/search/test_kept", "tests/search/test_several_vocabularies"),
+    *("tests/search/test_clusters", "tests/store/test_random_operations", "tests/store/test_clusters"),
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]

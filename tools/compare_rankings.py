@@ -1,11 +1,11 @@
 """Does a change of the code leave every ranking and every score as it was, bit by bit?
 
-    python tools/compare_rankings.py dump BEFORE.json      # with the code before
-    python tools/compare_rankings.py dump AFTER.json       # with the code after
+    python tools/compare_rankings.py dump BEFORE.json [SET …]      # with the code before
+    python tools/compare_rankings.py dump AFTER.json [SET …]       # with the code after
     python tools/compare_rankings.py compare BEFORE.json AFTER.json
 
 `dump` indexes the demo collection and the benchmark pictures of $RESIGHT_DATA in several commits, and searches them
-with every recipe. It runs the resight of the interpreter that runs it, and uses the command line alone, so that it
+with every recipe; or only the sets named (demo, holidays, oxford_dev, ukbench, smvs_dvd). It runs the resight of the interpreter that runs it, and uses the command line alone, so that it
 works with any version. JSON keeps every bit of a number.
 """
 
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ MANY, FEW = 30, 6  # queries of each set: for the default recipe, and for each o
 OWN_INDEX = {"knn", "knn-exact", "bow-l1-ma", "context-l1-ma"}  # recipes that index in their own way
 CONTEXTS = ("context", "context-l1")
 
-Query = tuple[str, ...]  # arguments of `resight search`
+Query = Sequence[str]  # arguments of `resight search`
+PictureSet = tuple[list[str], Sequence[Query]]  # pictures, queries
 Answers = dict[str, Any]
 
 
@@ -46,7 +48,7 @@ def index(place: Path, pictures: list[str], *options: str) -> str:
     return str(place)
 
 
-def search(place: str, queries: list[Query], *options: str) -> list[Any]:
+def search(place: str, queries: Sequence[Query], *options: str) -> list[Any]:
     """The hits of each query; those without a region in one call."""
     plain = [query[0] for query in queries if len(query) == 1]
     found = resight("search", place, *plain, *options)["results"] if plain else []
@@ -56,18 +58,18 @@ def search(place: str, queries: list[Query], *options: str) -> list[Any]:
     return [[result["query"], result.get("hits"), result.get("error")] for result in found]
 
 
-def sets(folder: Path) -> dict[str, tuple[list[str], list[Query]]]:
+def sets(folder: Path) -> dict[str, PictureSet]:
     """Pictures and queries of each."""
     make = "import sys; from pathlib import Path; from resight.demo.collection import build; build(Path(sys.argv[1]))"
     subprocess.run([sys.executable, "-c", make, str(folder / "demo")], check=True)
-    demo = files(folder / "demo" / "pictures"), [(path,) for path in files(folder / "demo" / "queries")]
+    demo: PictureSet = files(folder / "demo" / "pictures"), [(path,) for path in files(folder / "demo" / "queries")]
     if not DATA.exists():
         print(f"without the benchmark pictures: there is no {DATA}", file=sys.stderr)
         return {"demo": demo}
     oxford = json.loads((DATA / "oxford_dev" / "gt.json").read_text())
     regions = [
         (str(DATA / "oxford_dev" / "jpg" / f"{query['image']}.jpg"), "--region", _region(query["bbox"]))
-        for query in (oxford["queries"] if "queries" in oxford else oxford.values())
+        for query in oxford.values()
     ]
     holidays, objects = files(DATA / "holidays"), files(DATA / "ukbench")[:200]
     covers = files(DATA / "smvs_dvd" / "reference")
@@ -89,12 +91,14 @@ def _region(box: list[float]) -> str:
     return f"{x},{y},{right - x},{bottom - y}"
 
 
-def dump(out: Path) -> None:
+def dump(out: Path, chosen: list[str]) -> None:
     answers: Answers = {}
-    recipes = [recipe["name"] for recipe in resight("recipes")["recipes"]]
+    recipes = list(resight("recipes"))
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         for name, (pictures, queries) in sets(folder).items():
+            if chosen and name not in chosen:
+                continue
             started = time.monotonic()
             place = index(folder / f"{name}.resight", pictures)
             few = queries[:: max(len(queries) // FEW, 1)][:FEW]
@@ -137,8 +141,8 @@ def compare(before: Path, after: Path) -> int:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["dump", out]:
-            dump(Path(out))
+        case ["dump", out, *chosen]:
+            dump(Path(out), chosen)
         case ["compare", before, after]:
             sys.exit(compare(Path(before), Path(after)))
         case _:

@@ -149,8 +149,8 @@ def _find_words(
         done(1)
         return Found(words, TreeSearch(words, tree).search(values, 1)[1][:, 0], tree=tree)
     words = k_means(values, options.words, options=options, whole=whole, done=done)
-    cells = Cells.of(words) if len(words) > SMALL else None
-    return Found(words, flat_index(words).search(values, 1)[1][:, 0], cells=cells)
+    nearest = flat_index(words).search(values, 1)[1][:, 0]
+    return Found(words, nearest, cells=Cells.of(words) if len(words) > SMALL else None)
 
 
 def _principal_axes(descriptors: Bytes | Float32, count: int) -> Float32:
