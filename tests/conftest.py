@@ -34,8 +34,8 @@ TOGETHER = ("tests/browser/", "tests/engine/test_ray", "tests/server/")
 SLOW = (
     *("tests/browser/", "tests/engine/", "tests/failure/", "tests/server/", "tests/cli/", "tests/demo/"),
     *("tests/test_building", "tests/test_known_answers", "tests/test_s3", "tests/test_warm", "tests/store/test_remote"),
-    *("tests/evaluation/test_guard", "tests/evaluation/test_runner", "tests/interop/test_pairs"),
-    *("tests/learning/test_learn.py", "tests/search/test_kept", "tests/search/test_several_vocabularies"),
+    *("tests/evaluation/", "tests/interop/", "tests/learning/test_learn.py", "tests/test_draw"),
+    *("tests/search/test_kept", "tests/search/test_several_vocabularies"),
     *("tests/search/test_clusters", "tests/store/test_random_operations", "tests/store/test_clusters"),
 )
 

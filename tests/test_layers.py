@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -63,9 +64,14 @@ HOMES = {
 }
 
 
-def imported(source: str, package: tuple[str, ...]) -> Iterator[str]:
-    """Absolute dotted names of everything imported anywhere in a source text; ``package`` is where the file lies."""
-    for node in ast.walk(ast.parse(source)):
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def imported(source: ast.Module, package: tuple[str, ...]) -> Iterator[str]:
+    """Absolute dotted names of everything imported anywhere in a source; ``package`` is where the file lies."""
+    for node in ast.walk(source):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -104,7 +110,7 @@ def test_imports_point_upwards() -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
         for module, path, package in files()
-        for name in imported(path.read_text(), package)
+        for name in imported(parsed(path), package)
         if wrong_layer(module, name)
     ]
     assert wrong == []
@@ -115,7 +121,7 @@ def test_library_has_one_home(library: str) -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {library}"
         for module, path, package in files()
-        for name in imported(path.read_text(), package)
+        for name in imported(parsed(path), package)
         if name.split(".")[0] == library and module not in HOMES[library]
     ]
     assert wrong == []
@@ -125,7 +131,7 @@ def test_numpy_never_unpickles() -> None:
     calls = [
         (path.name, keyword.value)
         for _, path, _ in files()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call)
         for keyword in node.keywords
         if keyword.arg == "allow_pickle"
@@ -136,7 +142,7 @@ def test_numpy_never_unpickles() -> None:
 
 def test_types_and_errors_import_nothing_of_resight() -> None:
     for module in ("errors", "types"):
-        names = list(imported((ROOT / f"{module}.py").read_text(), ("resight",)))
+        names = list(imported(parsed(ROOT / f"{module}.py"), ("resight",)))
         assert [n for n in names if n.startswith("resight")] == []
 
 
@@ -152,5 +158,5 @@ def test_types_and_errors_import_nothing_of_resight() -> None:
     ],
 )
 def test_the_parser_sees_every_kind_of_import(source: str, names: list[str]) -> None:
-    assert list(imported(source, ("resight", "scoring"))) == names
+    assert list(imported(ast.parse(source), ("resight", "scoring"))) == names
     assert any(wrong_layer("scoring", n) for n in names) == (names != ["resight.scoring.part"])

@@ -5,8 +5,9 @@
     python tools/compare_rankings.py compare BEFORE.json AFTER.json
 
 `dump` indexes the demo collection and the benchmark pictures of $RESIGHT_DATA in several commits, and searches them
-with every recipe; or only the sets named (demo, holidays, oxford_dev, ukbench, smvs_dvd). It runs the resight of the interpreter that runs it, and uses the command line alone, so that it
-works with any version. JSON keeps every bit of a number.
+with every recipe; or only the sets named (demo, holidays, oxford_dev, ukbench, smvs_dvd). It runs the resight of the
+interpreter that runs it, and uses the command line alone, so that it works with any version. JSON keeps every bit of a
+number.
 """
 
 from __future__ import annotations

@@ -141,8 +141,7 @@ def made(seed: int, *, features: int = 150, removed: float = 0.3) -> Made:
 
 
 @pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize("nearest", [0, 1, 7, 1000])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "nearest"), [(0, 0), (1, 0), (0, 1), (1, 7), (2, 7), (0, 1000)])
 def test_as_a_search_that_looks_at_everything(seed: int, nearest: int, exact: bool) -> None:
     some, options = made(seed), knn(nearest=nearest)
     found = scores(some.query, [some.part(exact=exact)], options)
