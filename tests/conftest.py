@@ -40,6 +40,12 @@ SLOW = (
 )
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """What is left out need not be imported, either: that takes longer than many a test."""
+    path = str(collection_path.relative_to(config.rootpath))
+    return True if config.option.markexpr == "not slow" and f"{path}/".startswith(SLOW) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(SLOW):
