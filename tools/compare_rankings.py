@@ -1,11 +1,11 @@
 """Does a change of the code leave every ranking and every score as it was, bit by bit?
 
-    python tools/compare_rankings.py dump BEFORE.json      # with the code before
-    python tools/compare_rankings.py dump AFTER.json       # with the code after
+    python tools/compare_rankings.py dump BEFORE.json [SET …]      # with the code before
+    python tools/compare_rankings.py dump AFTER.json [SET …]       # with the code after
     python tools/compare_rankings.py compare BEFORE.json AFTER.json
 
 `dump` indexes the demo collection and the benchmark pictures of $RESIGHT_DATA in several commits, and searches them
-with every recipe. It runs the resight of the interpreter that runs it, and uses the command line alone, so that it
+with every recipe; or only the sets named (demo, holidays, oxford_dev, ukbench, smvs_dvd). It runs the resight of the interpreter that runs it, and uses the command line alone, so that it
 works with any version. JSON keeps every bit of a number.
 """
 
@@ -89,12 +89,14 @@ def _region(box: list[float]) -> str:
     return f"{x},{y},{right - x},{bottom - y}"
 
 
-def dump(out: Path) -> None:
+def dump(out: Path, chosen: list[str]) -> None:
     answers: Answers = {}
-    recipes = [recipe["name"] for recipe in resight("recipes")["recipes"]]
+    recipes = list(resight("recipes"))
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         for name, (pictures, queries) in sets(folder).items():
+            if chosen and name not in chosen:
+                continue
             started = time.monotonic()
             place = index(folder / f"{name}.resight", pictures)
             few = queries[:: max(len(queries) // FEW, 1)][:FEW]
@@ -137,8 +139,8 @@ def compare(before: Path, after: Path) -> int:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["dump", out]:
-            dump(Path(out))
+        case ["dump", out, *chosen]:
+            dump(Path(out), chosen)
         case ["compare", before, after]:
             sys.exit(compare(Path(before), Path(after)))
         case _:
