@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from xdist.scheduler import LoadScopeScheduling
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from resight.demo.collection import Collection, build
 from resight.index import Index
@@ -17,6 +17,9 @@ from resight.index import Index
 # The same examples in every run and on every machine; none are remembered.
 settings.register_profile("repeatable", derandomize=True, database=None)
 settings.load_profile("repeatable")
+
+# Where an assert in these fails, it says as much as one in a test.
+pytest.register_assert_rewrite("tests.support", "tests.engine.searched")
 
 DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 
@@ -28,7 +31,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 TOGETHER = ("tests/browser/", "tests/engine/test_ray", "tests/server/")
 
 
-class Scheduling(LoadScopeScheduling):
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         return next((group for group in TOGETHER if file.startswith(group)), file)

@@ -5,58 +5,28 @@ from __future__ import annotations
 import os
 import resource
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from resight.analyse import Analyser, AnalyserPlan, Job, Outcome
 from resight.building import build, cut
 from resight.engine import LocalEngine
 from resight.errors import EngineError, StoreError
 from resight.index import Index
-from resight.options import FeatureOptions, StoreOptions
 from resight.store import Writer, check, open_snapshot, shards
 from resight.store import manifest as manifests
-from resight.store.segment import FOLDER
-from resight.store.snapshot import VOCABULARY
 
-SMALL = StoreOptions(shard=4, merge_factor=1000)
-FEATURES = FeatureOptions(max_features=150)
-
-
-def make_pictures(folder: Path, count: int) -> list[Path]:
-    """Noise of several sizes; some share halves, so that they are found by each other."""
-    folder.mkdir(parents=True)
-    paths = []
-    for number in range(count):
-        own = np.random.default_rng(number).integers(0, 256, (20, 24), np.uint8)
-        shared = np.random.default_rng(1000 + number // 3).integers(0, 256, (20, 12), np.uint8)
-        pixels = np.concatenate([own, shared], axis=1).repeat(6, 0).repeat(6, 1)
-        paths.append(folder / f"{number:03d}.png")
-        Image.fromarray(pixels).save(paths[-1])
-    return paths
+from .support.builds import FEATURES, SMALL, analyser, answers, kill_when_recorded, make_pictures, records_of, segments
 
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return make_pictures(tmp_path_factory.mktemp("building") / "pictures", 17)
-
-
-def segments(folder: Path) -> list[dict[str, bytes]]:
-    """The bytes of each segment's files, in the order of the manifest."""
-    records = manifests.read(folder).segments
-    return [{p.name: p.read_bytes() for p in (folder / FOLDER / record.name).iterdir()} for record in records]
-
-
-def answers(index: Index, queries: list[Path]) -> list[list[tuple[str, float]]]:
-    return [[(hit.key, hit.score) for hit in index.search(query).hits] for query in queries]
 
 
 def test_an_index_at_a_url_is_built(pictures: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,11 +125,6 @@ class Fragile:
         os.abort()
 
 
-def analyser(index: Path) -> AnalyserPlan:
-    with Index.open(index) as opened:
-        return AnalyserPlan(index / VOCABULARY, opened.features, opened.indexing)
-
-
 def test_pictures_that_kill_workers_are_skipped_and_no_others(pictures: list[Path], tmp_path: Path) -> None:
     place = tmp_path / "i.resight"
     Index.create(place, features=FEATURES).close()
@@ -196,25 +161,6 @@ def test_workers_that_die_for_no_picture_are_an_error(pictures: list[Path], tmp_
     Index.create(place, features=FEATURES).close()
     with Writer(place) as writer, pytest.raises(EngineError, match=r"while they write a segment.*lower store\.shard"):
         list(build(writer, Hopeless(), [Job("a", pictures[0])], engine=LocalEngine(2), most=4))
-
-
-def records_of(place: Path) -> set[str]:
-    """The segments of recorded shards."""
-    return {built.segment.name for built in shards.unfinished(place, 0) if built.segment}
-
-
-def kill_when_recorded(command: list[str], place: Path) -> list[int]:
-    """Start a driver, and kill it when a shard is recorded; the processes that it had started."""
-    driver = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        while not records_of(place):
-            assert driver.poll() is None, "the build has ended"
-            time.sleep(0.005)
-        children = Path(f"/proc/{driver.pid}/task/{driver.pid}/children").read_text().split()
-    finally:
-        driver.kill()
-        driver.wait()
-    return [int(pid) for pid in children]
 
 
 SCRIPT = """

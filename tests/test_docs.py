@@ -9,9 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from .interop.made import views, write_hdf5
-from .test_cli import run
-from .test_index import texture, write
+from .support.commands import run
+from .support.pictures import texture, write
+from .support.scenes import views, write_hdf5
 
 ROOT = Path(__file__).parents[1]
 

@@ -20,7 +20,7 @@ from resight.options import FeatureOptions
 from resight.store import open_snapshot
 from resight.types import Features
 
-from .test_index import texture
+from .support.pictures import texture
 
 
 @pytest.fixture(scope="module")

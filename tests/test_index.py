@@ -9,7 +9,6 @@ from typing import Any
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from resight import Index
@@ -28,20 +27,7 @@ from resight.options import FeatureOptions, IndexingOptions, StoreOptions, Vocab
 from resight.store import check
 from resight.vocabulary import Vocabulary, train
 
-Pixels = npt.NDArray[np.uint8]
-
-
-def texture(seed: int, size: int = 240) -> Pixels:
-    """A picture with many corners, unlike that of any other seed."""
-    coarse = np.random.default_rng(seed).integers(0, 256, (size // 12, size // 12), dtype=np.uint8)
-    return np.asarray(cv2.resize(coarse, (size, size), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
-
-
-def write(path: Path, pixels: Pixels) -> Path:
-    ok, data = cv2.imencode(".png", pixels)
-    assert ok
-    path.write_bytes(data.tobytes())
-    return path
+from .support.pictures import texture, write
 
 
 def test_add_search_remove(tmp_path: Path) -> None:

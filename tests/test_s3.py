@@ -17,8 +17,8 @@ from resight import Index
 from resight.errors import IndexLockedError
 from resight.store import Remote, RemoteWriter
 
-from .test_cli import PROGRAM, run, run_json
-from .test_index import texture, write
+from .support.commands import PROGRAM, run, run_json
+from .support.pictures import texture, write
 
 PHOTOS, INDEX = "s3://photos/2026", "s3://photos/all.resight"
 

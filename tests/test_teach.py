@@ -17,7 +17,7 @@ from resight.options import LearnOptions
 from resight.store import open_snapshot
 from resight.teach import learn_similarity, read_groups, verified_groups
 
-from .test_index import texture
+from .support.pictures import texture
 
 THINGS, VIEWS = 5, 3
 OPTIONS = LearnOptions(word_groups=2, rounds=30, folds=2)

@@ -23,8 +23,8 @@ from resight.options import ImageOptions
 from resight.server import Collection
 from resight.urls import absolute, as_place, is_url
 
-from .test_cli import run_json
-from .test_index import texture, write
+from .support.commands import run_json
+from .support.pictures import texture, write
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from resight.options import IndexingOptions
 from resight.store import Writer
 from resight.vocabulary import Vocabulary
 
-from .scoring.made import similarity
-from .test_index import texture, write
+from .support.pictures import texture, write
+from .support.quantised import similarity
 
 SCRIPT = """
 import sys

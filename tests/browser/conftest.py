@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 
 from resight import Index
 
-from ..test_index import Pixels, texture, write
+from ..support.pictures import Pixels, texture, write
 
 expect.set_options(timeout=30_000)  # a slow machine is no failure
 POSTER, BANNER = texture(100), texture(101)

@@ -14,9 +14,9 @@ from playwright.sync_api import Page, Route, expect
 
 from resight import Index
 
-from ..test_index import texture, write
+from ..support.pictures import texture, write
 from .conftest import BANNER, OTHERS, POSTER, Opener, serving
-from .test_page import draw, keys, settled
+from .looking import draw, keys, settled
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from ..test_index import texture, write
+from ..support.pictures import texture, write
 from .conftest import BANNERS, OTHERS, POSTER, POSTERS, Opener, serving
+from .looking import draw, keys, settled
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 TOKEN = "correct horse battery"
@@ -33,26 +34,6 @@ def give(page: Page, path: Path, how: str) -> None:
         }""",
         [how, path.name, base64.b64encode(path.read_bytes()).decode()],
     )
-
-
-def keys(cards: Locator) -> set[str]:
-    return {str(card.get_attribute("data-key")) for card in cards.all()}
-
-
-def settled(page: Page) -> None:
-    """All that was asked for is there."""
-    expect(page.locator("main h1")).to_be_visible()
-    expect(page.locator(".loading")).to_have_count(0)
-
-
-def draw(page: Page, left: float, right: float) -> None:
-    """A part of the query, over its whole height, between two shares of its width."""
-    box = page.locator(".frame img").bounding_box()
-    assert box
-    page.mouse.move(box["x"] + left * box["width"] + 1, box["y"] + 1)
-    page.mouse.down()
-    page.mouse.move(box["x"] + right * box["width"] - 1, box["y"] + box["height"] - 1, steps=4)
-    page.mouse.up()
 
 
 def test_drop_a_picture_draw_a_region_open_a_match_and_page_through(page: Page, collection: Path) -> None:

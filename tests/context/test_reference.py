@@ -14,7 +14,7 @@ from resight.options import ContextOptions, ScoringOptions
 from resight.postings import forward
 from resight.scoring import Part
 
-from ..scoring.made import Collection, lists_of, picture, random_collection
+from ..support.quantised import Collection, lists_of, picture, random_collection
 
 SYMMETRIC = ("l1", "l2", "cosine", "density", "hamming")
 MEASURES = (*SYMMETRIC, "burst")

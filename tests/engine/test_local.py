@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import resource
 import time
-from collections.abc import Callable, Iterator
 
 import cv2
-import numpy as np
 import pytest
 
 from resight._faiss import load
@@ -18,61 +15,7 @@ from resight.engine.local import WINDOW
 from resight.errors import VocabularyError
 from resight.machine import processors
 
-# Workers are spawned: what they run must be importable, so it stands at the top of this module.
-
-
-def square_plan() -> Callable[[int], int]:
-    return square
-
-
-def square(job: int) -> int:
-    return job * job
-
-
-def fragile_plan() -> Callable[[int], int]:
-    return fragile
-
-
-def fragile(job: int) -> int:
-    """Negative jobs kill their worker, as a fault in a decoder would."""
-    if job < 0:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        os.abort()
-    time.sleep(0.005)
-    return job * 10
-
-
-def picky_plan() -> Callable[[int], int]:
-    return picky
-
-
-def picky(job: int) -> int:
-    if job == 5:
-        raise ValueError("five is right out")
-    return job
-
-
-def state_plan() -> Callable[[int], tuple[int, int, int]]:
-    return state
-
-
-def state(job: int) -> tuple[int, int, int]:
-    """Where it ran, with how many threads."""
-    return os.getpid(), cv2.getNumThreads(), load().omp_get_max_threads()
-
-
-def noise_plan() -> Callable[[int], bytes]:
-    return noise
-
-
-def noise(job: int) -> bytes:
-    time.sleep(0.01 if job % 7 == 0 else 0)  # so that later jobs are done before earlier ones
-    rows = np.random.default_rng(job).standard_normal((40, 40)).astype(np.float32)
-    return (rows @ rows.T).tobytes()
-
-
-def no_crash(job: int) -> int:
-    raise AssertionError(f"job {job} was reported as crashed")
+from .jobs import counted, failing_plan, fragile_plan, no_crash, noise, noise_plan, picky_plan, square_plan, state_plan
 
 
 def nothing_left_running() -> bool:
@@ -81,12 +24,6 @@ def nothing_left_running() -> bool:
     while multiprocessing.active_children() and time.monotonic() < deadline:
         time.sleep(0.02)
     return not multiprocessing.active_children()
-
-
-def counted(jobs: int, taken: list[int]) -> Iterator[int]:
-    for job in range(jobs):
-        taken.append(job)
-        yield job
 
 
 def test_results_come_in_the_order_of_the_jobs_and_are_the_same_bits_in_one_or_two_processes() -> None:
@@ -161,10 +98,6 @@ def test_jobs_are_taken_as_they_are_needed_and_stopping_early_leaves_nothing(pro
     results.close()  # type: ignore[attr-defined]
     assert nothing_left_running()
     assert len(taken) <= 3 + WINDOW * processes
-
-
-def failing_plan() -> Callable[[int], int]:
-    raise VocabularyError("no words")
 
 
 @pytest.mark.parametrize("processes", [1, 2])

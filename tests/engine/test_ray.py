@@ -26,9 +26,9 @@ from resight.store import Writer
 from resight.store import manifest as manifests
 from resight.vocabulary import train
 
-from ..test_building import FEATURES, SMALL, analyser, answers, kill_when_recorded, make_pictures, records_of, segments
-from ..vocabulary.test_assign import root_sift_like
-from .test_local import counted, failing_plan, fragile_plan, no_crash, picky_plan, square_plan
+from ..support.builds import FEATURES, SMALL, analyser, answers, kill_when_recorded, make_pictures, records_of, segments
+from ..support.vocabularies import root_sift_like
+from .jobs import counted, failing_plan, fragile_plan, no_crash, picky_plan, square_plan
 
 
 @pytest.fixture(scope="module")

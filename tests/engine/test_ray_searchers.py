@@ -18,11 +18,11 @@ from resight.engine.ray_searchers import RaySearchers
 from resight.errors import EngineError, IndexDamagedError
 from resight.server import Collection
 
-from ..server.test_writing import open_files
-from ..store.support import build as build_made
-from ..store.support import entry
-from ..test_search import SIZE, panorama
-from .test_searchers import FEATURES, SEGMENTS, fill, same
+from ..support.pictures import SIZE, panorama
+from ..support.processes import open_files
+from ..support.stored import build as build_made
+from ..support.stored import entry
+from .searched import FEATURES, SEGMENTS, fill, same
 
 pytestmark = pytest.mark.filterwarnings("default")  # Ray's own
 

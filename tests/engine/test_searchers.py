@@ -23,7 +23,6 @@ from resight.options import (
     AssignOptions,
     ClusterOptions,
     ExpandOptions,
-    FeatureOptions,
     IndexingOptions,
     ScoringOptions,
     StoreOptions,
@@ -31,19 +30,18 @@ from resight.options import (
 from resight.recipes import RECIPES, Recipe
 from resight.search import Letter, Question, Shelves, deal, question, search
 from resight.store import Snapshot, Writer, create, open_snapshot
-from resight.types import SearchResult
 from resight.vocabulary import Assigner, Vocabulary
 
-from ..scoring.made import similarity
-from ..server.test_writing import open_files
-from ..store.support import QuickDisk, entry, vocabulary
-from ..store.support import build as build_made
-from ..test_index import texture
-from ..test_search import SIZE, panorama, part
+from ..support.pictures import SIZE, panorama, part, texture
+from ..support.processes import open_files
+from ..support.quantised import similarity
+from ..support.stored import QuickDisk, entry, vocabulary
+from ..support.stored import build as build_made
+from ..support.vocabularies import ready_in_thirds
+from .searched import FEATURES, SEGMENTS, fill, same
 
 SPREADABLE = [name for name, recipe in RECIPES.items() if recipe.scoring.measure != "knn"]
-SEGMENTS, CLUSTERS = 5, 3
-FEATURES = FeatureOptions(max_features=250)
+CLUSTERS = 3
 COUNTS = (1, 2, 3, SEGMENTS + 2)  # of searchers
 
 
@@ -85,32 +83,6 @@ def spread(path: Path, count: int, *, forgetful: bool = False) -> Index:
     index = Index.open(path)
     index.spread(Twins(count, forgetful=forgetful))
     return index
-
-
-def same(found: SearchResult, wanted: SearchResult) -> bool:
-    """To the last bit, and where in the pictures."""
-    for one, other in zip(found.hits, wanted.hits, strict=True):
-        assert one == other
-        matches = [None if hit.matches is None else hit.matches.tolist() for hit in (one, other)]
-        assert matches[0] == matches[1]
-    assert found == wanted
-    return bool(found.hits)
-
-
-def fill(index: Index) -> None:
-    """A wall in parts that overlap by half, copies of its first part, others, removed ones; in several segments."""
-    index.store, wall = StoreOptions(merge_factor=1000), panorama(1)
-    pictures = {f"wall {n}": part(wall, start) for n, start in enumerate((0, SIZE // 2, SIZE))}
-    pictures |= {f"copy {n}": part(wall, 0) for n in range(4)}  # equal scores in several segments
-    pictures |= {f"other {seed}": texture(50 + seed, size=SIZE) for seed in range(5)}
-    pictures |= {"gone": part(wall, 40), "gone too": texture(50, size=SIZE)}
-    for number in range(SEGMENTS):
-        for key in sorted(pictures)[number::SEGMENTS]:
-            index.add(pictures[key], key=key, metadata={"of": key})
-        index.commit()
-    index.remove("gone")
-    index.remove("gone too")
-    index.commit()
 
 
 @pytest.fixture(scope="module")
@@ -258,10 +230,8 @@ def test_several_vocabularies(count: int, thirds: Path) -> None:
 @pytest.fixture(scope="module")
 def thirds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Each word is in one of three vocabularies."""
-    ready = Vocabulary.ready()
-    words = ready.words // 3 * 3
-    made = replace(ready, centroids=ready.centroids[:words], medians=ready.medians[:words], vocabularies=3, cells=None)
-    with Index.create(tmp_path_factory.mktemp("thirds") / "i.resight", features=FEATURES, vocabulary=made) as index:
+    place, made = tmp_path_factory.mktemp("thirds") / "i.resight", ready_in_thirds()
+    with Index.create(place, features=FEATURES, vocabulary=made) as index:
         fill(index)
         assert index.info().segments == SEGMENTS
     return index.path

@@ -37,7 +37,7 @@ from resight.recipes import RECIPES
 from resight.store import open_snapshot
 from resight.vocabulary import Vocabulary
 
-from ..test_index import texture, write
+from ..support.pictures import texture, write
 
 PAPERS = {"CDM-10", "DRE-12", "BURST-09", "LEARN-14", "CDM-07"}
 PRINTED = Published(paper="CDM-10", place="table I #1", dataset="N-S", measure="ns", value=2.9, note="1000 words")

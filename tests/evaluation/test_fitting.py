@@ -17,7 +17,7 @@ from resight.options import FeatureOptions, ImageOptions, VocabularyOptions
 from resight.recipes import RECIPES
 from resight.vocabulary import train
 
-from ..test_index import texture, write
+from ..support.pictures import texture, write
 
 
 @pytest.mark.parametrize(

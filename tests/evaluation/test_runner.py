@@ -20,7 +20,7 @@ from resight.recipes import write as write_recipe
 from resight.store import read_manifest
 from resight.vocabulary import Vocabulary, train
 
-from ..test_index import texture, write
+from ..support.pictures import texture, write
 
 
 @pytest.fixture(scope="module")

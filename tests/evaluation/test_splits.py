@@ -13,7 +13,7 @@ from resight.evaluation.measures import Truth
 from resight.evaluation.splits import Contents, Fitted, Half, cut, halves, judge_splits
 from resight.options import LearnOptions, ScoringOptions
 
-from ..learning.made import Array, lists_of, shown, things
+from ..support.things import Array, lists_of, shown, things
 
 K, EACH = 300, 4
 COSINE = ScoringOptions(measure="cosine")

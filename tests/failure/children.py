@@ -13,7 +13,7 @@ from typing import Any
 
 from resight.store import Writer
 
-from ..store.support import QuickDisk
+from ..support.stored import QuickDisk
 from .disks import DeadlyDisk
 from .scenarios import SCENARIOS
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from resight.store import Disk
 
-from ..store.support import QuickDisk
+from ..support.stored import QuickDisk
 
 
 class CountingDisk(QuickDisk):

@@ -12,7 +12,7 @@ from resight.options import StoreOptions
 from resight.store import Disk, Entry, check, create, open_snapshot
 from resight.store import manifest as manifests
 
-from ..store.support import (
+from ..support.stored import (
     QUERIES,
     SETTINGS,
     QuickDisk,

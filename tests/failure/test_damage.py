@@ -17,7 +17,7 @@ from resight.store import manifest as manifests
 from resight.store.checked import BLOCK, CheckedFile, block_sums
 from resight.types import Words
 
-from ..store.support import (
+from ..support.stored import (
     L1,
     NEAR,
     QUERIES,

@@ -17,7 +17,7 @@ from resight.errors import StoreError
 from resight.options import ClusterOptions
 from resight.store import Disk, Writer, create
 
-from ..store.support import SETTINGS, QuickDisk, build, entry, similarity, vocabulary
+from ..support.stored import SETTINGS, QuickDisk, build, entry, similarity, vocabulary
 from .children import start_talking
 from .disks import CountingDisk, FullDisk, strikes
 from .scenarios import COMPLETE, NO_FEATURES, OTHER_A, SCENARIOS, A, B, E, Judge, copy, last_commit

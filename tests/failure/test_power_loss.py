@@ -17,7 +17,7 @@ import pytest
 from resight.errors import IndexDamagedError
 from resight.store import Disk, Entry, create
 
-from ..store.support import (
+from ..support.stored import (
     KEEPING_CODES,
     SETTINGS,
     build_in_shards,

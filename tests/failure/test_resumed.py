@@ -14,7 +14,7 @@ from resight.store import Disk, Writer, check, shards
 from resight.store import manifest as manifests
 from resight.store.segment import FOLDER
 
-from ..store.support import QuickDisk, build, build_in_shards, change, leftovers
+from ..support.stored import QuickDisk, build, build_in_shards, change, leftovers
 from .children import act_and_die, start
 from .disks import CountingDisk, Fate, FullDisk, VolatileDisk, strikes
 from .scenarios import KEPT_A, NO_FEATURES, OTHER_A, SCENARIOS, A, B, C, D, E, Judge, copy, last_commit

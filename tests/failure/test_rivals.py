@@ -19,7 +19,7 @@ from resight.store.segment import FOLDER
 from resight.store.snapshot import Snapshot
 from resight.store.table import Table
 
-from ..store.support import (
+from ..support.stored import (
     SETTINGS,
     QuickDisk,
     build,

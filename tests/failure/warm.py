@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from ..store.support import QuickDisk
+from ..support.stored import QuickDisk
 from . import children
 from .scenarios import SCENARIOS
 

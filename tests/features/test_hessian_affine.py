@@ -17,10 +17,8 @@ from resight.features.hessian_affine.shape import BLUR, ROUND
 from resight.options import FeatureOptions
 from resight.types import Features, Picture, Region
 
+from .blobs import picture, texture
 from .ellipses import overlap
-from .test_sift import picture, texture, threads
-
-__all__ = ["threads"]  # a fixture
 
 Array = npt.NDArray[Any]
 

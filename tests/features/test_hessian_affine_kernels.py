@@ -15,7 +15,7 @@ from resight.features.hessian_affine.detect import BORDER, EDGE, FARTHEST, extre
 from resight.features.hessian_affine.patch import HALF, SIZE, gauss, sample
 from resight.features.hessian_affine.pyramid import LEVELS, SIGMAS, build, level_of
 
-from .test_sift import texture
+from .blobs import texture
 
 Array = npt.NDArray[Any]
 

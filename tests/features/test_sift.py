@@ -2,51 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
-from typing import Any
-
 import cv2
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from resight.errors import OptionError
 from resight.features import extract
 from resight.features.root_sift import root_sift
 from resight.options import FeatureOptions
-from resight.types import Features, Picture, Region
+from resight.types import Features, Region
 
-Array = npt.NDArray[Any]
+from .blobs import Array, picture, texture
+
 MANY = FeatureOptions(detector="sift", max_features=100_000)
-
-
-@cache
-def texture(height: int = 300, width: int = 400, seed: int = 0) -> Array:
-    """Blobs of all sizes: smoothed noise of several octaves, stretched to the full range."""
-    rng = np.random.default_rng(seed)
-    total = np.zeros((height, width))
-    for sigma in (1.5, 3, 6, 12):
-        layer = cv2.GaussianBlur(rng.standard_normal((height, width)), (0, 0), sigma)
-        total += layer / layer.std()
-    pixels: Array = np.rint((total - total.min()) / np.ptp(total) * 255).astype(np.uint8)
-    pixels.setflags(write=False)
-    return pixels
-
-
-def picture(pixels: Array, width: int = 0, height: int = 0) -> Picture:
-    return Picture(pixels, width or pixels.shape[1], height or pixels.shape[0])
 
 
 def columns(features: Features) -> tuple[bytes, ...]:
     return tuple(a.tobytes() for a in (features.xy, features.scale, features.angle, features.descriptors))
-
-
-@pytest.fixture
-def threads() -> Iterator[None]:
-    before = cv2.getNumThreads()
-    yield
-    cv2.setNumThreads(before)
 
 
 def test_shapes_types_and_ranges() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from resight.store import Disk
 from resight.store.manifest import FORMAT
 
-from ..store.support import build, change, cluster, coded, complete, entry, keep_similarity, learn_context
+from ..support.stored import build, change, cluster, coded, complete, entry, keep_similarity, learn_context
 
 PLAIN = {
     key: entry(key, seed, features=0 if key == "empty" else None)

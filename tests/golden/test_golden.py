@@ -10,8 +10,8 @@ import pytest
 from resight.store import Entry, check, open_snapshot
 from resight.store.manifest import FORMAT
 
-from ..store import oracle
-from ..store.support import (
+from ..support import oracle
+from ..support.stored import (
     QUERIES,
     RECIPES_ASKED,
     change,

@@ -17,8 +17,8 @@ from resight.options import FeatureOptions
 from resight.types import Features
 from resight.vocabulary import Assigner, Vocabulary
 
-from ..test_index import texture, write
-from .made import HEIGHT, WIDTH, Array, run_pycolmap, write_database
+from ..support.pictures import texture, write
+from ..support.scenes import HEIGHT, WIDTH, Array, run_pycolmap, write_database
 
 RNG = np.random.default_rng(5)
 SIFT = RNG.integers(0, 90, (6, 128), dtype=np.uint8)

@@ -18,9 +18,9 @@ from resight.options import AssignOptions, FeatureOptions, VocabularyOptions
 from resight.types import Features
 from resight.vocabulary import Assigner, Vocabulary, train
 
-from ..test_cli import run, run_json
-from ..test_index import texture, write
-from .made import HEIGHT, VIEWS, WIDTH, views, without, write_database, write_hdf5
+from ..support.commands import run, run_json
+from ..support.pictures import texture, write
+from ..support.scenes import HEIGHT, VIEWS, WIDTH, views, without, write_database, write_hdf5
 
 SCENES = 8
 

@@ -15,8 +15,8 @@ from resight.interop import open_features
 from resight.interop.given import SHARE_OF_A_POINT
 from resight.types import Features
 
-from ..test_index import texture, write
-from .made import HEIGHT, WIDTH, Array, views, without, write_hdf5
+from ..support.pictures import texture, write
+from ..support.scenes import HEIGHT, WIDTH, Array, views, without, write_hdf5
 
 NAME = "scene1/view0.jpg"
 

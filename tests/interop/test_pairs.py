@@ -13,9 +13,9 @@ from resight import Index
 from resight.errors import UsageError
 from resight.interop import best_pairs, names_for_pairs
 
-from ..test_cli import PROGRAM, run, run_json
-from ..test_index import texture
-from .made import run_pycolmap
+from ..support.commands import PROGRAM, run, run_json
+from ..support.pictures import texture
+from ..support.scenes import run_pycolmap
 
 SCENES, EACH = 4, 3
 

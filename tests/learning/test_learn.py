@@ -15,7 +15,7 @@ from resight.learning.patterns import finest
 from resight.options import LearnOptions, ScoringOptions
 from resight.scoring import Query, score
 
-from .made import all_asked, dense, lists_of, things
+from ..support.things import all_asked, dense, lists_of, things
 
 K, EACH = 300, 4
 OPTIONS = LearnOptions(word_groups=3, rounds=60)

@@ -12,7 +12,7 @@ from resight.evaluation.measures import average_precision
 from resight.learning.pairs import Pairs, Problem, pair_up, truncation
 from resight.scoring.similarity import groups_by_frequency
 
-from .made import all_asked, dense, lists_of, things
+from ..support.things import all_asked, dense, lists_of, things
 
 K, EACH = 40, 3
 

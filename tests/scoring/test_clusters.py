@@ -15,8 +15,9 @@ from resight.scoring import MEASURES, Part, hamming, kernels, matches, score
 from resight.scoring.voting import INTRA
 from resight.vocabulary import spans
 
-from . import made, twins
-from .made import Array, Collection, random_collection
+from ..support import quantised
+from ..support.quantised import Array, Collection, random_collection
+from . import twins
 
 few = settings(max_examples=25, deadline=None)
 collections = st.builds(
@@ -34,15 +35,15 @@ seeds = st.integers(0, 2**32)
 OF_ALL = {measure: ScoringOptions(measure=measure) for measure in ("burst", "negative", "asymmetric", "density")}
 SYSTEMS = {
     **{measure: ScoringOptions(measure=measure) for measure in ("l1", "l2", "cosine")},
-    **{f"hamming, {intra}": made.hamming(intra=intra) for intra in INTRA},
-    "hamming, closest": made.hamming(closest_only=True, intra="count"),
-    "hamming, weak geometry": made.hamming(weak_geometry=True),
-    "hamming, all of its own": made.hamming(intra="root-share", weak_geometry=True, size_power=0.5),
+    **{f"hamming, {intra}": quantised.hamming(intra=intra) for intra in INTRA},
+    "hamming, closest": quantised.hamming(closest_only=True, intra="count"),
+    "hamming, weak geometry": quantised.hamming(weak_geometry=True),
+    "hamming, all of its own": quantised.hamming(intra="root-share", weak_geometry=True, size_power=0.5),
 }
 INTER = {
-    "inter": made.hamming(inter=True),
-    "inter and intra": made.hamming(inter=True, intra="root-share"),
-    "all": made.hamming(inter=True, intra="log-share", weak_geometry=True, size_power=0.5),
+    "inter": quantised.hamming(inter=True),
+    "inter and intra": quantised.hamming(inter=True, intra="root-share"),
+    "all": quantised.hamming(inter=True, intra="log-share", weak_geometry=True, size_power=0.5),
 }
 
 
@@ -77,7 +78,7 @@ def inside(bounds: Array, clusters: Array) -> Array:
 @few
 @given(collection=collections, seed=seeds)
 def test_cells_equal_their_twin(collection: Collection, seed: int) -> None:
-    lists = made.lists_of(collection.pictures, collection.k)
+    lists = quantised.lists_of(collection.pictures, collection.k)
     bounds = drawn_bounds(np.random.default_rng(seed), len(collection.pictures))
     found = cells(lists, bounds)
     assert found.dtype == np.uint32
@@ -88,7 +89,7 @@ def test_cells_equal_their_twin(collection: Collection, seed: int) -> None:
 @given(collection=collections, seed=seeds)
 def test_find_cells_equals_its_twin(collection: Collection, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    lists, word = made.lists_of(collection.pictures, collection.k), collection.query.words.word
+    lists, word = quantised.lists_of(collection.pictures, collection.k), collection.query.words.word
     bounds = drawn_bounds(rng, len(collection.pictures))
     begin = np.flatnonzero(rng.random(len(bounds) - 1) < 0.6)
     end = np.append(begin[1:], len(bounds) - 1)[: len(begin)]
@@ -103,10 +104,10 @@ def test_find_cells_equals_its_twin(collection: Collection, seed: int) -> None:
 
 def test_cells_by_hand() -> None:
     # Clusters: pictures 0 and 1, none, picture 2. Word 0 is in 0, 1 (twice) and 2; word 1 in 2; word 2 in none.
-    lists = made.lists_of([made.picture([0]), made.picture([0, 0]), made.picture([1, 0])], 3)
+    pictures = [quantised.picture([0]), quantised.picture([0, 0]), quantised.picture([1, 0])]
+    lists = quantised.lists_of(pictures, 3)
     assert cells(lists, np.array([0, 2, 2, 3])).tolist() == [[0, 3, 3, 4], [0, 0, 0, 1], [0, 0, 0, 0]]
-    part = ordered(made.part_of([made.picture([0]), made.picture([0, 0]), made.picture([1, 0])], 3, np.ones(3)),
-                   np.array([0, 2, 2, 3]), with_cells=True)  # fmt: skip
+    part = ordered(quantised.part_of(pictures, 3, np.ones(3)), np.array([0, 2, 2, 3]), with_cells=True)
     row, place, seen = part.find(np.array([1, 0, 2], np.int32), np.array([2]), "image")
     assert np.arange(3)[row].tolist() == [0, 1]
     assert [seen.image[seen.offsets[p] : seen.offsets[p + 1]].tolist() for p in place] == [[2], [2]]
@@ -136,7 +137,7 @@ def test_pictures_and_their_clusters(collection: Collection, seed: int) -> None:
 
 def test_lists_in_memory_know_their_clusters() -> None:
     collection, bounds = random_collection(1), np.array([0, 9, 25])
-    lists = made.lists_of(collection.pictures, collection.k)
+    lists = quantised.lists_of(collection.pictures, collection.k)
     part = Part.of(lists, pictures=25, idf=collection.idf.astype(np.float32), bounds=bounds)
     assert part.cells
     assert np.array_equal(part.cells(np.zeros(0, np.int32)), twins.cells(lists.offsets, lists.image, bounds))
@@ -179,7 +180,7 @@ def test_weights_between_pictures_are_those_of_the_visited(
     for clusters in choices(rng, len(bounds) - 1):
         visited = inside(bounds, clusters) & collection.alive
         alone = [p for p, seen in zip(collection.pictures, visited, strict=True) if seen]
-        (right,) = score(collection.query, [made.part_of(alone, collection.k, collection.idf)], options=options)
+        (right,) = score(collection.query, [quantised.part_of(alone, collection.k, collection.idf)], options=options)
         (found,) = score(collection.query, [part], options=options, clusters=clusters)
         assert found[visited].tolist() == right.tolist()
         assert not found[~visited].any()
@@ -197,7 +198,7 @@ def test_parts_with_and_without_cells_make_one_collection(options: ScoringOption
     visited = np.r_[[False] * 12, [True] * 8, [False] * 4, [True] * 6]
     found = np.concatenate(score(collection.query, parts, options=options, clusters=np.array([1, 2])))
     left = replace(collection, alive=collection.alive & visited)
-    (right,) = score(collection.query, [made.part_of(left.pictures, left.k, collection.idf, left.alive)],
+    (right,) = score(collection.query, [quantised.part_of(left.pictures, left.k, collection.idf, left.alive)],
                      options=options)  # fmt: skip
     assert found.tolist() == right.tolist()
     assert found.any()

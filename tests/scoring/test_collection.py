@@ -13,7 +13,7 @@ import pytest
 from resight.options import ScoringOptions
 from resight.scoring import Part, Query, score, together
 
-from .made import Array, Collection, histogram, part_of, picture, random_collection
+from ..support.quantised import Array, Collection, histogram, part_of, picture, random_collection
 
 SEEDS = range(8)
 

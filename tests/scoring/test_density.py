@@ -14,7 +14,7 @@ from resight.postings import cells
 from resight.scoring import Part, Query, score
 from resight.scoring.density import vote_in_order
 
-from .made import Array, Collection, hamming, lists_of, part_of, picture, random_collection
+from ..support.quantised import Array, Collection, hamming, lists_of, part_of, picture, random_collection
 from .twins import density_score, popcount
 
 LAMBDA = 0.06

@@ -11,12 +11,12 @@ from resight.options import ScoringOptions
 from resight.scoring import hamming, score
 from resight.scoring.voting import INTRA
 
-from . import made
-from .made import Collection, random_collection
-from .reference import hamming_scores
+from ..support import quantised
+from ..support.hamming import hamming_scores
+from ..support.quantised import Collection, random_collection
 
 COMBINATIONS = [
-    made.hamming(closest_only=closest, intra=intra, inter=inter, weak_geometry=weak, size_power=power)
+    quantised.hamming(closest_only=closest, intra=intra, inter=inter, weak_geometry=weak, size_power=power)
     for closest, intra, inter, weak, power in product((False, True), INTRA, (False, True), (False, True), (0.0, 0.7))
 ]
 
@@ -50,7 +50,7 @@ def test_scores_equal_the_reference(options: ScoringOptions, seed: int, threshol
 @pytest.mark.parametrize("intra", ["none", "root-share", "log-share"])
 def test_scores_equal_the_reference_where_weights_vanish(intra: str, sigma: float) -> None:
     collection = small_collection(0)
-    options = made.hamming(intra=intra, inter=True, sigma=sigma)
+    options = quantised.hamming(intra=intra, inter=True, sigma=sigma)
     (found,) = score(collection.query, [collection.part], options=options)
     alive, idf = collection.alive.tolist(), collection.idf.tolist()
     right = hamming_scores(collection.query, collection.pictures, alive=alive, idf=idf, options=options)
@@ -63,7 +63,7 @@ def test_large_parts_are_cut_and_scored_the_same(
     inter: bool, weak_geometry: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collection = random_collection(4, assigned=2, removed=0.2)
-    options = made.hamming(intra="root-share", inter=inter, weak_geometry=weak_geometry)
+    options = quantised.hamming(intra="root-share", inter=inter, weak_geometry=weak_geometry)
     parts = collection.parts([0, 9, 9, 25])
     whole = score(collection.query, parts, options=options)
     monkeypatch.setattr(hamming, "SMALL", 2)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from resight.postings import Lists
 from resight.scoring import distinct, kernels
 
-from . import made, twins
-from .made import Collection, random_collection
+from ..support import quantised
+from ..support.quantised import Collection, random_collection
+from . import twins
 
 collections = st.builds(
     random_collection,
@@ -24,7 +25,7 @@ few = settings(max_examples=40, deadline=None)
 
 
 def lists_of(collection: Collection) -> Lists:
-    return made.lists_of(collection.pictures, collection.k)
+    return quantised.lists_of(collection.pictures, collection.k)
 
 
 def test_popcount_of_known_numbers() -> None:
@@ -32,9 +33,9 @@ def test_popcount_of_known_numbers() -> None:
     numbers = np.array(list(known), np.uint64)
     assert twins.popcount(numbers).tolist() == list(known.values())
     for number, bits in known.items():
-        lists = made.lists_of([made.picture([0], [number])], 1)
+        lists = quantised.lists_of([quantised.picture([0], [number])], 1)
         found, last, slots = np.zeros((1, 4), np.int64), np.full(1, -1, np.int64), np.zeros(1, np.int32)
-        query, searched = made.picture([0], [0]).words, (lists.offsets, lists.image, lists.signature, slots, 64)
+        query, searched = quantised.picture([0], [0]).words, (lists.offsets, lists.image, lists.signature, slots, 64)
         assert kernels.collect_hamming(query.feature, query.word, query.signature, *searched, last, found) == 1
         assert found.tolist() == [[0, 0, 0, bits]]
 
@@ -67,11 +68,11 @@ def test_mark_distinct_equals_its_twin(collection: Collection, bits: int) -> Non
 
 def test_distinct_rows_by_hand() -> None:
     # Of word 0, 0b0011 is 2 bits from the first; 0b1111 is 4 from the first and 2 from 0b0011, which was left out.
-    rows = made.picture([0, 1, 0, 0, 1], [0b0000, 0b0000, 0b0011, 0b1111, 0b0000]).words
+    rows = quantised.picture([0, 1, 0, 0, 1], [0b0000, 0b0000, 0b0011, 0b1111, 0b0000]).words
     assert distinct(rows.word, rows.signature, 2).tolist() == [True, True, False, True, False]
     assert distinct(rows.word, rows.signature, 1).tolist() == [True, True, True, True, False]
     assert distinct(rows.word, rows.signature, 4).tolist() == [True, True, False, False, False]
-    nothing = made.picture([]).words
+    nothing = quantised.picture([]).words
     assert distinct(nothing.word, nothing.signature, 2).tolist() == []
 
 

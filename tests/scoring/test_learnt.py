@@ -12,7 +12,7 @@ from resight.options import ScoringOptions
 from resight.scoring import Part, Query, Similarity, score
 from resight.scoring.learnt import positive
 
-from .made import Array, always, histogram, lists_of, part_of, picture, random_collection, similarity
+from ..support.quantised import Array, always, histogram, lists_of, part_of, picture, random_collection, similarity
 
 LEARNT = ScoringOptions(measure="learnt")
 

@@ -14,21 +14,21 @@ from resight.options import ScoringOptions
 from resight.postings import count
 from resight.scoring import MEASURES, Part, Query, idf_weights, matches, score
 
-from . import made
-from .made import Collection, random_collection
+from ..support import quantised
+from ..support.quantised import Collection, random_collection
 
 Array = npt.NDArray[Any]
 SEEDS = range(12)
 # Every measure, some with other options, and the Hamming measure with each kind of weight.
 SYSTEMS = {
     **{measure: ScoringOptions(measure=measure) for measure in MEASURES},
-    "hamming, plain": made.hamming(),
-    "hamming, closest": made.hamming(closest_only=True, intra="count"),
-    "hamming, intra": made.hamming(intra="root-share"),
-    "hamming, inter": made.hamming(inter=True, intra="root-share"),
-    "hamming, weak geometry": made.hamming(weak_geometry=True),
-    "hamming, all": made.hamming(intra="log-share", inter=True, weak_geometry=True, size_power=0.5),
-    "hamming, density": made.hamming(intra="root-share", weak_geometry=True, weights="density"),
+    "hamming, plain": quantised.hamming(),
+    "hamming, closest": quantised.hamming(closest_only=True, intra="count"),
+    "hamming, intra": quantised.hamming(intra="root-share"),
+    "hamming, inter": quantised.hamming(inter=True, intra="root-share"),
+    "hamming, weak geometry": quantised.hamming(weak_geometry=True),
+    "hamming, all": quantised.hamming(intra="log-share", inter=True, weak_geometry=True, size_power=0.5),
+    "hamming, density": quantised.hamming(intra="root-share", weak_geometry=True, weights="density"),
     "knn, density": ScoringOptions(measure="knn", weights="density"),
     "negative, all of the mean": ScoringOptions(measure="negative", beta=1.0),
     "asymmetric, squared": ScoringOptions(measure="asymmetric", power=2),
@@ -52,8 +52,8 @@ def scores_of(collection: Collection, measure: str) -> Array:
 
 def dense(collection: Collection) -> tuple[Array, Array]:
     """Counts of the query (K,) and of the pictures (n, K)."""
-    table = np.array([made.histogram(p, collection.k) for p in collection.pictures])
-    return made.histogram(collection.query, collection.k), table
+    table = np.array([quantised.histogram(p, collection.k) for p in collection.pictures])
+    return quantised.histogram(collection.query, collection.k), table
 
 
 # --- against dense vectors
@@ -102,7 +102,7 @@ def test_a_picture_scores_1_with_itself_and_no_other_more(measure: str) -> None:
 
 # --- by hand: three words; pictures {0, 0, 1}, {1, 2} and {}; the query is {0, 1, 1}
 
-PICTURES = [made.picture([0, 0, 1]), made.picture([1, 2]), made.picture([])]
+PICTURES = [quantised.picture([0, 0, 1]), quantised.picture([1, 2]), quantised.picture([])]
 IDF = [log(3), log(3 / 2), log(3)]  # words 0 and 2 are in one picture of three, word 1 in two
 A, B = 1.0986123, 0.4054651  # log 3, log 1.5
 BY_HAND = {
@@ -118,8 +118,8 @@ BY_HAND = {
 
 @pytest.mark.parametrize("measure", BY_HAND)
 def test_worked_example(measure: str) -> None:
-    part = made.part_of(PICTURES, 3, np.array(IDF))
-    scores = in_part(made.picture([0, 1, 1]), part, ScoringOptions(measure=measure))
+    part = quantised.part_of(PICTURES, 3, np.array(IDF))
+    scores = in_part(quantised.picture([0, 1, 1]), part, ScoringOptions(measure=measure))
     assert IDF[:2] == pytest.approx([A, B], abs=1e-6)
     assert scores == pytest.approx(BY_HAND[measure], abs=2e-4)
     assert scores.dtype == np.float32
@@ -127,14 +127,18 @@ def test_worked_example(measure: str) -> None:
 
 def test_worked_hamming_example() -> None:
     # Picture 0 has word 0 with bits 0b0000 and 0b0111, and word 1; picture 1 has word 0 with 25 bits set.
-    pictures = [made.picture([0, 0, 1], [0b0000, 0b0111, 0]), made.picture([0], [2**25 - 1]), made.picture([2], [0])]
-    part = made.part_of(pictures, 3, np.array([2.0, 3.0, 1.0]))
-    query = made.picture([0, 1], [0b0001, 0b11])
+    pictures = [
+        quantised.picture([0, 0, 1], [0b0000, 0b0111, 0]),
+        quantised.picture([0], [2**25 - 1]),
+        quantised.picture([2], [0]),
+    ]
+    part = quantised.part_of(pictures, 3, np.array([2.0, 3.0, 1.0]))
+    query = quantised.picture([0, 1], [0b0001, 0b11])
     # Row 0: distances 1 and 2 in picture 0, 24 in picture 1 (just within); row 1: distance 2 in picture 0.
     first = 4 * exp(-1 / 256) + 4 * exp(-4 / 256) + 9 * exp(-4 / 256)
     expected = [first / sqrt(2**2 + 1**2), 4 * exp(-576 / 256) / 1, 0]
-    assert in_part(query, part, made.hamming()) == pytest.approx(expected, rel=1e-6)
-    one_bit_less = in_part(query, part, made.hamming(threshold=23))
+    assert in_part(query, part, quantised.hamming()) == pytest.approx(expected, rel=1e-6)
+    one_bit_less = in_part(query, part, quantised.hamming(threshold=23))
     assert one_bit_less == pytest.approx([expected[0], 0, 0], rel=1e-6)
 
 
@@ -151,9 +155,9 @@ def test_hamming_equals_a_double_loop(seed: int, threshold: int, sigma: float) -
                 h = (int(bits) ^ int(theirs)).bit_count()
                 if word == other and h <= threshold:
                     total += idf[word] ** 2 * exp(-(h**2) / sigma**2)
-        norm = sqrt((made.histogram(picture, collection.k) ** 2).sum())
+        norm = sqrt((quantised.histogram(picture, collection.k) ** 2).sum())
         expected.append(total / norm if norm else 0)
-    found = in_part(collection.query, collection.part, made.hamming(threshold=threshold, sigma=sigma))
+    found = in_part(collection.query, collection.part, quantised.hamming(threshold=threshold, sigma=sigma))
     assert found == pytest.approx(expected, rel=1e-4)
     assert threshold == 0 or max(expected) > 0
 
@@ -181,7 +185,7 @@ def test_no_matches_is_an_empty_table() -> None:
     nobody = np.full(len(collection.pictures), -1, np.int32)
     assert matches(collection.query.words, collection.part, nobody, ScoringOptions()).shape == (0, 4)
     everybody = np.zeros(len(collection.pictures), np.int32)
-    assert matches(made.picture([]).words, collection.part, everybody, ScoringOptions()).shape == (0, 4)
+    assert matches(quantised.picture([]).words, collection.part, everybody, ScoringOptions()).shape == (0, 4)
 
 
 # --- edges
@@ -206,20 +210,20 @@ def test_idf_follows_from_the_lists() -> None:
 class TestEdges:
     def test_query_without_features(self, options: ScoringOptions) -> None:
         collection = random_collection(1)
-        assert in_part(made.picture([]), collection.part, options).tolist() == [0] * len(collection.pictures)
+        assert in_part(quantised.picture([]), collection.part, options).tolist() == [0] * len(collection.pictures)
 
     def test_picture_without_features_scores_0(self, options: ScoringOptions) -> None:
-        pictures = [made.picture([]), made.picture([0, 1]), made.picture([2])]
-        part = made.part_of(pictures, 3, made.dense_idf(pictures, 3))
-        scores = in_part(made.picture([0, 1, 2]), part, options)
+        pictures = [quantised.picture([]), quantised.picture([0, 1]), quantised.picture([2])]
+        part = quantised.part_of(pictures, 3, quantised.dense_idf(pictures, 3))
+        scores = in_part(quantised.picture([0, 1, 2]), part, options)
         assert scores[0] == 0
         assert (scores[1:] > 0).all()
 
     def test_no_pictures(self, options: ScoringOptions) -> None:
-        assert in_part(made.picture([0, 1]), made.part_of([], 3, np.zeros(3)), options).shape == (0,)
+        assert in_part(quantised.picture([0, 1]), quantised.part_of([], 3, np.zeros(3)), options).shape == (0,)
 
     def test_no_parts(self, options: ScoringOptions) -> None:
-        assert score(made.picture([0, 1]), [], options=options) == []
+        assert score(quantised.picture([0, 1]), [], options=options) == []
 
     def test_removed_pictures_score_0(self, options: ScoringOptions) -> None:
         collection = random_collection(2, removed=0.5)
@@ -234,7 +238,7 @@ class TestEdges:
         collection = random_collection(2, removed=0.5)
         left = [p for p, alive in zip(collection.pictures, collection.alive, strict=True) if alive]
         scores = in_part(collection.query, collection.part, options)
-        alone = in_part(collection.query, made.part_of(left, collection.k, collection.idf), options)
+        alone = in_part(collection.query, quantised.part_of(left, collection.k, collection.idf), options)
         assert scores[collection.alive].tobytes() == alone.tobytes()
 
     @pytest.mark.parametrize("seed", range(4))
@@ -251,16 +255,16 @@ class TestEdges:
 
 @pytest.mark.parametrize("options", BY_WORD.values(), ids=BY_WORD)
 def test_words_that_nobody_has(options: ScoringOptions) -> None:
-    pictures = [made.picture([0]), made.picture([1])]
-    part = made.part_of(pictures, 4, made.dense_idf(pictures, 4))
-    assert in_part(made.picture([2, 3]), part, options).tolist() == [0, 0]
+    pictures = [quantised.picture([0]), quantised.picture([1])]
+    part = quantised.part_of(pictures, 4, quantised.dense_idf(pictures, 4))
+    assert in_part(quantised.picture([2, 3]), part, options).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("options", BY_IDF.values(), ids=BY_IDF)
 def test_words_that_everybody_has_weigh_nothing(options: ScoringOptions) -> None:
-    pictures = [made.picture([0, 0, 1]), made.picture([0, 1, 1])]
-    part = made.part_of(pictures, 2, made.dense_idf(pictures, 2))
-    scores = in_part(made.picture([0, 1]), part, options)
+    pictures = [quantised.picture([0, 0, 1]), quantised.picture([0, 1, 1])]
+    part = quantised.part_of(pictures, 2, quantised.dense_idf(pictures, 2))
+    scores = in_part(quantised.picture([0, 1]), part, options)
     assert scores.tolist() == [0, 0]  # and not NaN, though every norm is 0
 
 

@@ -17,7 +17,7 @@ from resight.scoring import Part, Query, Tables, neighbours, score
 from resight.vocabulary import Vocabulary
 from resight.vocabulary.codes import decode, encode
 
-from .made import Array, part_of, picture
+from ..support.quantised import Array, part_of, picture
 from .twins import density_score
 
 WORDS, DIMENSION, PIECES = 6, 4, 2

@@ -17,8 +17,9 @@ from resight.postings import GEOMETRY, SHAPED, as_bytes
 from resight.scoring import voting
 from resight.scoring.hamming import match_weights
 
-from . import made, twins
-from .made import random_collection
+from ..support import quantised
+from ..support.quantised import random_collection
+from . import twins
 
 Array = npt.NDArray[Any]
 collections = st.builds(
@@ -62,7 +63,7 @@ class Asked:
 def questions(draw: st.DrawFn) -> Asked:
     collection = draw(collections)
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    lists, query = made.lists_of(collection.pictures, collection.k), collection.query.words
+    lists, query = quantised.lists_of(collection.pictures, collection.k), collection.query.words
     weights = match_weights(ScoringOptions(sigma=draw(st.floats(12, 64))))
     intra = draw(st.sampled_from(list(voting.INTRA.values())))
     rule = voting.Rule(weights, draw(st.integers(0, 64)), draw(st.booleans()), intra)

@@ -11,7 +11,7 @@ from resight.options import ScoringOptions
 from resight.scoring import MEASURES, Query, score
 from resight.vocabulary import spans
 
-from .made import part_of, random_collection
+from ..support.quantised import part_of, random_collection
 
 
 @pytest.mark.parametrize("measure", sorted(MEASURES.keys() - {"learnt"}))  # which is learnt for one vocabulary

@@ -14,7 +14,7 @@ import pytest
 from resight import Index
 from resight.server import Collection
 
-from ..test_index import texture, write
+from ..support.pictures import texture, write
 from .served import PATIENCE, Served, serving
 
 

@@ -14,7 +14,7 @@ from resight.index import Index
 from resight.recipes import RECIPES
 from resight.server import Collection
 
-from ..test_index import Pixels, texture
+from ..support.pictures import Pixels, texture
 from .conftest import Place, png
 from .served import Served, problem, serving, until
 

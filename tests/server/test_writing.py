@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,8 @@ from resight.server.state import State
 from resight.store import Row, Snapshot, Writer, check
 from resight.store.lock import WriterLock
 
-from ..test_index import texture, write
+from ..support.pictures import texture, write
+from ..support.processes import open_files
 from .conftest import Held, fill, png
 from .served import PATIENCE, Served, files_in, problem, serving, until
 
@@ -390,12 +390,3 @@ def test_files_of_replaced_snapshots_are_closed(tmp_path: Path) -> None:
     finally:
         gc.enable()
     collection.close()
-
-
-def open_files(folder: Path, process: int | str = "self") -> int:
-    """Files below this folder that a process holds open, each as often as it is open."""
-    count = 0
-    for entry in os.scandir(f"/proc/{process}/fd"):
-        with suppress(OSError):  # the one that lists them
-            count += os.readlink(entry.path).startswith(f"{folder}/")
-    return count

@@ -24,8 +24,8 @@ from resight.store.context import visiting
 from resight.store.manifest import FileRecord
 from resight.store.segment import BOUNDS, CELLS, FOLDER, SUMS
 
-from . import oracle
-from .support import (
+from ..support import oracle
+from ..support.stored import (
     L1,
     NEAR,
     NEVER_MERGE,

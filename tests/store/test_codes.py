@@ -14,7 +14,7 @@ from resight.store import manifest as manifests
 from resight.store.checked import BLOCK
 from resight.types import Bytes
 
-from .support import CODES, KEEPING_CODES, WORDS, QuickDisk, build, change, cluster, coded, entry, vocabulary
+from ..support.stored import CODES, KEEPING_CODES, WORDS, QuickDisk, build, change, cluster, coded, entry, vocabulary
 
 
 def test_pictures_come_back_with_their_codes(tmp_path: Path) -> None:

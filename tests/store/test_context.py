@@ -14,7 +14,19 @@ from resight.options import ContextOptions, ScoringOptions
 from resight.scoring import Query
 from resight.store import Writer, check, create, open_snapshot
 
-from .support import L1, NEAR, SETTINGS, QuickDisk, build, change, entry, learn_context, leftovers, terms, vocabulary
+from ..support.stored import (
+    L1,
+    NEAR,
+    SETTINGS,
+    QuickDisk,
+    build,
+    change,
+    entry,
+    learn_context,
+    leftovers,
+    terms,
+    vocabulary,
+)
 
 ENTRIES = [entry(f"{i:02d}", i, features=25) for i in range(12)]
 

@@ -17,8 +17,8 @@ from resight.errors import UsageError
 from resight.options import ClusterOptions, StoreOptions
 from resight.store import Entry, Snapshot, Writer, check, create, open_snapshot
 
-from . import oracle
-from .support import (
+from ..support import oracle
+from ..support.stored import (
     KEEPING_CODES,
     QUERIES,
     RECIPES_ASKED,

@@ -32,8 +32,8 @@ from resight.store.bucket import LEASE
 from resight.store.remote import files_of, leftovers
 from resight.urls import files_under
 
-from ..elsewhere import FaultyFileSystem
-from .support import NEVER_MERGE, SETTINGS, QuickDisk, entry, similarity, vocabulary
+from ..support.file_systems import FaultyFileSystem
+from ..support.stored import NEVER_MERGE, SETTINGS, QuickDisk, entry, similarity, vocabulary
 
 URL = "faulty://bucket/i.resight"
 MadeRemote = Callable[[str], Remote]

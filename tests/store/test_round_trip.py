@@ -19,7 +19,7 @@ from resight.store.entry import decode_text, encode_text
 from resight.store.table import Row
 from resight.types import Words
 
-from .support import (
+from ..support.stored import (
     SETTINGS,
     WORDS,
     QuickDisk,

@@ -14,7 +14,7 @@ from resight.search import stored_question
 from resight.store import Entry, Writer, check, open_snapshot, segment
 from resight.store import manifest as manifests
 
-from .support import WORDS, QuickDisk, build, change, cluster, entry, learn_context, shaped
+from ..support.stored import WORDS, QuickDisk, build, change, cluster, entry, learn_context, shaped
 
 
 def kinds(folder: Path) -> list[bool]:

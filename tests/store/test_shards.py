@@ -14,7 +14,7 @@ from resight.errors import StoreError, UsageError
 from resight.store import check, open_snapshot
 from resight.store.writer import SPARE_FILES
 
-from .support import (
+from ..support.stored import (
     build,
     build_in_shards,
     change,

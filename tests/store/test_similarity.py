@@ -22,8 +22,8 @@ from resight.store import manifest as manifests
 from resight.store.manifest import LEARNT, FileRecord
 from resight.store.segment import FOLDER, terms_to_bytes
 
-from . import oracle
-from .support import (
+from ..support import oracle
+from ..support.stored import (
     NEVER_MERGE,
     QUERIES,
     SETTINGS,

@@ -17,7 +17,7 @@ from resight.vocabulary import Assigner, Vocabulary, approximate, k_means, round
 from resight.vocabulary.approximate import approximate_k_means, in_threads, nearest_words
 from resight.vocabulary.nearest import LARGE_CELL, LEAST_PROBED, Cells, CellSearch
 
-from .test_assign import byte_vocabulary, root_sift_like, squared_distances
+from ..support.vocabularies import byte_vocabulary, root_sift_like, squared_distances
 
 Array = npt.NDArray[Any]
 WORDS = 12 * LARGE_CELL  # as many cells, of which 10 are looked into

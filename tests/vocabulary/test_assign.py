@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from resight.errors import VocabularyError
@@ -14,38 +12,14 @@ from resight.options import AssignOptions, VocabularyOptions
 from resight.vocabulary import Assigner, Vocabulary, nearest, train
 from resight.vocabulary.nearest import SMALL, Cells, CellSearch
 
-Array = npt.NDArray[Any]
-
-
-def byte_vocabulary(centroids: Array, seed: int = 0) -> Vocabulary:
-    rng = np.random.default_rng(seed)
-    k, d = centroids.shape
-    projection = rng.integers(-10, 11, (64, d)).astype(np.int8)
-    return Vocabulary(centroids.astype(np.uint8), projection, rng.integers(-99, 99, (k, 64)).astype(np.int16), {})
-
-
-def float_vocabulary(centroids: Array) -> Vocabulary:
-    k, d = centroids.shape
-    projection = np.random.default_rng(0).standard_normal((64, d)).astype(np.float32)
-    return Vocabulary(centroids.astype(np.float32), projection, np.zeros((k, 64), np.float32), {})
-
-
-def squared_distances(descriptors: Array, centroids: Array) -> Array:
-    """In integers, one centroid at a time."""
-    rows = descriptors.astype(np.int64)
-    return np.stack([((rows - c) ** 2).sum(axis=1) for c in centroids.astype(np.int64)], axis=1)
-
-
-def root_sift_like(count: int, seed: int) -> Array:
-    """Byte vectors of norm ≈ 512 that cluster as real descriptors do: a few latent causes, heavy-tailed."""
-    rng, latent = np.random.default_rng(seed), np.random.default_rng(77)
-    directions = latent.standard_normal((24, 128)) * (latent.random((24, 128)) < 0.3)
-    topics = latent.standard_normal((200, 24))
-    causes = topics[rng.integers(0, 200, count)] + 0.5 * rng.standard_normal((count, 24))
-    raw = np.maximum(causes @ directions + 0.3 * rng.standard_normal((count, 128)), 0) + 1e-3
-    shares = raw / raw.sum(axis=1, keepdims=True)
-    result: Array = np.minimum(np.rint(np.sqrt(shares) * 512), 255).astype(np.uint8)
-    return result
+from ..support.vocabularies import (
+    Array,
+    bits_apart,
+    byte_vocabulary,
+    float_vocabulary,
+    root_sift_like,
+    squared_distances,
+)
 
 
 @pytest.mark.parametrize("count", [1, 7, 300])
@@ -172,10 +146,6 @@ def test_signatures_use_the_assigned_words_medians() -> None:
         projected = vocabulary.projection.astype(int) @ descriptors[feature].astype(int)
         expected = sum(1 << b for b in range(64) if projected[b] > vocabulary.medians[word, b])
         assert int(signature) == expected
-
-
-def bits_apart(a: Array, b: Array) -> Array:
-    return np.array([(int(x) ^ int(y)).bit_count() for x, y in zip(a, b, strict=True)])
 
 
 def test_copies_are_near_and_strangers_32_bits_apart() -> None:

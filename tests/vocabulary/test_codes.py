@@ -18,8 +18,7 @@ from resight.options import AssignOptions, IndexingOptions, VocabularyOptions
 from resight.types import Words
 from resight.vocabulary import Assigner, Vocabulary, codes, train
 
-from .test_assign import byte_vocabulary, float_vocabulary, root_sift_like
-from .test_vocabulary import READY
+from ..support.vocabularies import READY, byte_vocabulary, float_vocabulary, root_sift_like
 
 Array = npt.NDArray[Any]
 KEEP_CODES, KEEP_ALL = IndexingOptions(keep="codes"), IndexingOptions(keep="descriptors")

@@ -15,7 +15,7 @@ from resight.vocabulary import Assigner, Vocabulary, train
 from resight.vocabulary.nearest import SMALL, Cells
 from resight.vocabulary.tree import TreeSearch
 
-from .test_assign import byte_vocabulary, root_sift_like
+from ..support.vocabularies import byte_vocabulary, root_sift_like
 
 Array = npt.NDArray[Any]
 DIMENSIONS = 12

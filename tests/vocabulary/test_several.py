@@ -14,7 +14,7 @@ from resight.options import AssignOptions, IndexingOptions, VocabularyOptions
 from resight.types import Words
 from resight.vocabulary import Assigner, Vocabulary, train
 
-from .test_assign import byte_vocabulary, root_sift_like
+from ..support.vocabularies import byte_vocabulary, one_of, root_sift_like
 
 Array = npt.NDArray[Any]
 EACH = 20
@@ -22,12 +22,6 @@ EACH = 20
 
 def options(**values: Any) -> VocabularyOptions:
     return VocabularyOptions(**{"words": EACH, "iterations": 4, "sample": 200, "vocabularies": 3, **values})
-
-
-def part(vocabulary: Vocabulary, number: int) -> Vocabulary:
-    """One of the vocabularies, by itself."""
-    mine = slice(number * EACH, (number + 1) * EACH)
-    return replace(vocabulary, centroids=vocabulary.centroids[mine], medians=vocabulary.medians[mine], vocabularies=1)
 
 
 def rows(words: Words) -> list[tuple[int, int, int]]:
@@ -43,7 +37,7 @@ def three() -> Vocabulary:
 def test_pictures_have_the_words_of_each(three: Vocabulary, count: int) -> None:
     descriptors, indexing = root_sift_like(50, seed=1), IndexingOptions(words=count)
     found = Assigner(three).assign(descriptors, options=indexing)
-    alone = [Assigner(part(three, v)).assign(descriptors, options=indexing) for v in range(3)]
+    alone = [Assigner(one_of(three, v)).assign(descriptors, options=indexing) for v in range(3)]
     expected = [(f, w + v * EACH, s) for v, words in enumerate(alone) for f, w, s in rows(words)]
     assert sorted(rows(found)) == sorted(expected)
     assert np.all(np.diff(found.feature) >= 0)  # rows of a feature follow each other
@@ -53,7 +47,7 @@ def test_pictures_have_the_words_of_each(three: Vocabulary, count: int) -> None:
 def test_queries_too_and_the_ratio_is_within_each(three: Vocabulary, neighbours: int) -> None:
     descriptors, assign = root_sift_like(50, seed=2), AssignOptions(neighbours=neighbours, ratio=1.2)
     found = Assigner(three).assign_query(descriptors, options=assign)
-    alone = [Assigner(part(three, v)).assign_query(descriptors, options=assign) for v in range(3)]
+    alone = [Assigner(one_of(three, v)).assign_query(descriptors, options=assign) for v in range(3)]
     expected = [(f, w + v * EACH, s) for v, words in enumerate(alone) for f, w, s in rows(words)]
     assert sorted(rows(found)) == sorted(expected)
     assert np.all(np.diff(found.feature) >= 0)
@@ -77,14 +71,14 @@ def test_each_is_learnt_by_itself() -> None:
     for number in range(3):
         mine = made[200 * number : 200 * (number + 1)]
         single = train(mine, options=options(seed=5 + number, vocabularies=1), source="test")
-        assert np.array_equal(part(vocabulary, number).centroids, single.centroids)
+        assert np.array_equal(one_of(vocabulary, number).centroids, single.centroids)
         assert (number == 0) == np.array_equal(vocabulary.projection, single.projection)
         same_projection = Assigner(replace(single, projection=vocabulary.projection))
         word = same_projection.assign(mine).word
         projected = mine.astype(float) @ vocabulary.projection.astype(float).T
         common = int(np.bincount(word).argmax())
         median = np.floor(np.median(projected[word == common], axis=0))
-        assert np.array_equal(part(vocabulary, number).medians[common], median)
+        assert np.array_equal(one_of(vocabulary, number).medians[common], median)
 
 
 @pytest.mark.parametrize(("total", "seen"), [(150, 150), (400, 200), (900, 300)])
@@ -93,8 +87,8 @@ def test_few_descriptors_are_shared_and_many_are_used(total: int, seen: int) -> 
     vocabulary = train(made, options=options(), source="test")
     for number, begin in enumerate([0, (total - seen) // 2, total - seen]):
         single = train(made[begin : begin + seen], options=options(seed=1 + number, vocabularies=1), source="test")
-        assert np.array_equal(part(vocabulary, number).centroids, single.centroids)
-    assert len({part(vocabulary, number).fingerprint for number in range(3)}) == 3
+        assert np.array_equal(one_of(vocabulary, number).centroids, single.centroids)
+    assert len({one_of(vocabulary, number).fingerprint for number in range(3)}) == 3
 
 
 def test_reduced_ones_share_their_axes() -> None:

@@ -14,7 +14,7 @@ from resight.options import AssignOptions, VocabularyOptions
 from resight.vocabulary import Assigner, Vocabulary, train
 from resight.vocabulary.tree import Relatives, Tree, TreeSearch
 
-from .test_assign import bits_apart, root_sift_like, squared_distances
+from ..support.vocabularies import bits_apart, root_sift_like, squared_distances
 
 Array = npt.NDArray[Any]
 

@@ -16,7 +16,7 @@ from resight.features import DETECTORS
 from resight.options import GIVEN, GIVEN_POINTS, FeatureOptions
 from resight.vocabulary import Vocabulary
 
-READY = {"sift": "4cc0a1816e29255d743e6b3e410870f4", "hessian-affine": "ba83a01c73798f08fb39b479ccdac1b7"}
+from ..support.vocabularies import READY
 
 
 @pytest.fixture

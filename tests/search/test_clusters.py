@@ -13,15 +13,15 @@ from resight import Index
 from resight.errors import UsageError
 from resight.features import extract
 from resight.images import from_array
-from resight.options import AssignOptions, ClusterOptions, FeatureOptions, VocabularyOptions
+from resight.options import AssignOptions, ClusterOptions, FeatureOptions
 from resight.recipes import ALL_NEAREST, RECIPES, Recipe
 from resight.search import question
 from resight.store import check, open_snapshot
 from resight.types import Region
-from resight.vocabulary import Vocabulary, train
+from resight.vocabulary import Vocabulary
 
-from .test_index import Pixels, texture
-from .test_search import SIZE, panorama, part
+from ..support.pictures import SIZE, Pixels, panorama, part, texture
+from ..support.vocabularies import learnt_from
 
 ASKED = ["bow-l1", "burst", "expanded"]
 FEATURES = FeatureOptions(max_features=250)
@@ -41,11 +41,8 @@ def view(key: str) -> Pixels:
 
 def vocabulary(words: int, count: int) -> Vocabulary:
     """Of the things that the pictures show, so that a few words tell them apart."""
-    shown = (from_array(view(f"{thing} 1"), max_side=1024) for thing in range(6))
-    described = np.concatenate([extract(picture, options=FEATURES).descriptors for picture in shown])
-    shuffled = np.random.default_rng(0).permutation(described)
-    options = VocabularyOptions(words=words, vocabularies=count, sample=len(shuffled) // count, iterations=4)
-    return train(shuffled, options=options, source="test")
+    shown = (view(f"{thing} 1") for thing in range(6))
+    return learnt_from(shown, features=FEATURES, words=words, vocabularies=count)
 
 
 # Words, vocabularies: with few words lists are long enough for cells.

@@ -25,9 +25,9 @@ from resight.timing import Stopwatch
 from resight.types import Features
 from resight.vocabulary import Assigner, Vocabulary, codes
 
-from .test_cli import run, run_json
-from .test_index import Pixels, texture, write
-from .test_search import SIZE, panorama, part
+from ..support.commands import run, run_json
+from ..support.pictures import SIZE, Pixels, panorama, part, texture, wall_in_parts, write
+from ..support.vocabularies import ready_in_thirds
 
 KEEPS = ["nothing", "codes", "descriptors"]
 BYTES = {"nothing": 0, "codes": 8, "descriptors": 128}
@@ -40,11 +40,11 @@ def features(pixels: Pixels) -> Features:
 @pytest.fixture(scope="module")
 def indexes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A wall in three parts that overlap, and other pictures, with each kind of keeping; in two segments."""
-    folder, wall = tmp_path_factory.mktemp("kept"), panorama(1)
+    folder = tmp_path_factory.mktemp("kept")
     for keep in KEEPS:
         with Index.create(folder / f"{keep}.resight", indexing=IndexingOptions(keep=keep)) as index:
-            for number, start in enumerate((0, SIZE // 2, SIZE)):
-                index.add(part(wall, start), key=f"wall {number}")
+            for key, pixels in wall_in_parts().items():
+                index.add(pixels, key=key)
             index.commit()
             for seed in range(4):
                 index.add(texture(50 + seed, size=SIZE), key=f"other {seed}")
@@ -168,11 +168,8 @@ def test_a_union_has_the_descriptors_of_all(snapshot: Snapshot, keep: str) -> No
 
 
 def test_several_vocabularies_give_a_feature_its_descriptor_once(tmp_path: Path) -> None:
-    ready = Vocabulary.ready()
-    words = 3 * 500
-    ready = replace(ready, centroids=ready.centroids[:words], medians=ready.medians[:words], cells=None)
-    thirds = replace(ready, vocabularies=3)
-    with Index.create(tmp_path / "i", vocabulary=thirds, indexing=IndexingOptions(keep="descriptors")) as index:
+    thirds, indexing = ready_in_thirds(each=500), IndexingOptions(keep="descriptors")
+    with Index.create(tmp_path / "i", vocabulary=thirds, indexing=indexing) as index:
         index.add(texture(3), key="a")
         index.commit()
         assert index.info().kept == 128

@@ -22,11 +22,8 @@ from resight.store import Writer, open_snapshot
 from resight.types import Features, Hit, Region, Words
 from resight.vocabulary import Vocabulary
 
-from .scoring.made import similarity
-from .test_index import Pixels, texture
-
-SIZE = 360
-
+from ..support.pictures import SIZE, Pixels, panorama, part, texture, wall_in_parts
+from ..support.quantised import similarity
 
 nowhere = Features(
     xy=np.zeros((1, 2), np.float32),
@@ -38,25 +35,15 @@ nowhere = Features(
 )
 
 
-def panorama(seed: int) -> Pixels:
-    """A long wall, of which pictures show parts."""
-    coarse = np.random.default_rng(seed).integers(0, 256, (SIZE // 8, 3 * SIZE // 8), dtype=np.uint8)
-    return np.asarray(cv2.resize(coarse, (3 * SIZE, SIZE), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
-
-
-def part(wall: Pixels, start: int) -> Pixels:
-    return np.ascontiguousarray(wall[:, start : start + SIZE])
-
-
 @pytest.fixture(scope="module")
 def walls(tmp_path_factory: pytest.TempPathFactory) -> Index:
     """Wall 1 in three parts that overlap by half, a copy of its first part, and other pictures; in two segments."""
     index = Index.create(tmp_path_factory.mktemp("walls") / "i.resight")
-    wall = panorama(1)
-    for number, start in enumerate((0, SIZE // 2, SIZE)):
-        index.add(part(wall, start), key=f"wall {number}")
+    wall = wall_in_parts()
+    for key, pixels in wall.items():
+        index.add(pixels, key=key)
     index.commit()
-    index.add(part(wall, 0), key="copy")
+    index.add(wall["wall 0"], key="copy")
     for seed in range(8):
         index.add(part(panorama(50 + seed), 0), key=f"other {seed}")
     index.commit()

@@ -12,8 +12,8 @@ from resight.cli import app
 from resight.evaluation.fitting import MIXTURES
 from resight.recipes import RECIPES, recipe
 
-from .test_cli import run, run_json
-from .test_index import texture, write
+from ..support.commands import run, run_json
+from ..support.pictures import texture, write
 
 FEW = ("--words", 20, "--processes", 1)
 

@@ -1,4 +1,4 @@
-"""A place that is not this machine, for tests: a file system in memory that fails on purpose."""
+"""A place that is not this machine: a file system in memory that fails on purpose."""
 
 from __future__ import annotations
 

@@ -14,19 +14,17 @@ import pytest
 from resight import Index
 from resight.context import stored_names
 from resight.errors import UsageError
-from resight.features import extract
-from resight.images import from_array
-from resight.options import AggregateOptions, ExpandOptions, FeatureOptions, StoreOptions, VocabularyOptions
+from resight.options import AggregateOptions, ExpandOptions, FeatureOptions, StoreOptions
 from resight.recipes import RECIPES, Recipe
 from resight.search import stored_question
 from resight.store import Writer, check, create, open_snapshot
 from resight.store import manifest as manifests
 from resight.types import Region
-from resight.vocabulary import Vocabulary, spans, train
+from resight.vocabulary import Vocabulary, spans
 
-from .store.support import SETTINGS, QuickDisk, entry, leftovers, vocabulary
-from .test_index import Pixels, texture, write
-from .test_search import SIZE, panorama, part
+from ..support.pictures import SIZE, Pixels, panorama, texture, wall_in_parts, write
+from ..support.stored import SETTINGS, QuickDisk, entry, leftovers, vocabulary
+from ..support.vocabularies import learnt_from, one_of, ready_in_thirds
 
 UNVERIFIED = ["bow-l1", "bow-l2", "bow-cosine", "bow-burst", "bow-negative", "bow-asymmetric", "hamming", "burst"]
 FEATURES = FeatureOptions(max_features=150)
@@ -42,17 +40,7 @@ def mixed(seed: int) -> Pixels:
 
 @pytest.fixture(scope="module")
 def three() -> Vocabulary:
-    pictures = (from_array(mixed(seed), max_side=1024) for seed in range(12))
-    described = np.concatenate([extract(picture, options=FEATURES).descriptors for picture in pictures])
-    shuffled = np.random.default_rng(0).permutation(described)
-    options = VocabularyOptions(words=EACH, vocabularies=3, sample=len(shuffled) // 3, iterations=4)
-    return train(shuffled, options=options, source="test")
-
-
-def alone(several: Vocabulary, number: int) -> Vocabulary:
-    """One of the vocabularies, by itself."""
-    mine = slice(number * EACH, (number + 1) * EACH)
-    return replace(several, centroids=several.centroids[mine], medians=several.medians[mine], vocabularies=1)
+    return learnt_from(map(mixed, range(12)), features=FEATURES, words=EACH, vocabularies=3)
 
 
 class Twins:
@@ -65,7 +53,7 @@ class Twins:
             return index
 
         self.several = made("several.resight", three)
-        self.singles = [made(f"{v}.resight", alone(three, v)) for v in range(3)]
+        self.singles = [made(f"{v}.resight", one_of(three, v)) for v in range(3)]
 
     def each(self, act: Callable[[Index], object]) -> None:
         for index in (self.several, *self.singles):
@@ -278,13 +266,9 @@ def test_a_stored_picture_asks_what_it_asks_in_each(twins: Twins) -> None:
 @pytest.fixture(scope="module")
 def walls(tmp_path_factory: pytest.TempPathFactory) -> Index:
     """A wall in three parts that overlap by half, and other pictures; in two segments. Each word is in one of three."""
-    ready, wall = Vocabulary.ready(), panorama(1)
-    words = ready.words // 3 * 3
-    ready = replace(ready, centroids=ready.centroids[:words], medians=ready.medians[:words], cells=None)
-    thirds = replace(ready, vocabularies=3)
-    index = Index.create(tmp_path_factory.mktemp("walls") / "i.resight", vocabulary=thirds)
-    for number, start in enumerate((0, SIZE // 2, SIZE)):
-        index.add(part(wall, start), key=f"wall {number}")
+    index = Index.create(tmp_path_factory.mktemp("walls") / "i.resight", vocabulary=ready_in_thirds())
+    for key, pixels in wall_in_parts().items():
+        index.add(pixels, key=key)
     index.commit()
     for seed in range(8):
         index.add(texture(50 + seed, size=SIZE), key=f"other {seed}")

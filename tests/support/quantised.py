@@ -1,4 +1,4 @@
-"""Small collections for the scoring tests, made of nothing but words, signatures and geometry codes."""
+"""Small collections as scoring knows them, made of nothing but words, signatures and geometry codes."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from resight.scoring import Query
 from resight.store import Entry
 from resight.types import Words
 
-from ..scoring.reference import hamming_scores
-from .support import RECIPES_ASKED, WORDS, asked, similarity, vocabulary
+from .hamming import hamming_scores
+from .stored import RECIPES_ASKED, WORDS, asked, similarity, vocabulary
 
 
 def scores(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import re
@@ -11,7 +10,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -22,21 +20,9 @@ from resight.recipes import RECIPES
 from resight.store import Writer
 from resight.vocabulary import Vocabulary
 
-from .scoring.made import similarity
-from .test_index import texture, write
-
-PROGRAM = [sys.executable, "-c", "from resight.cli import main; main()"]
-
-
-def run(*words: object, code: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(w) for w in words])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == code, result.output
-    return result.stdout
-
-
-def run_json(*words: object, code: int = 0) -> Any:
-    return json.loads(run(*words, "--json", code=code))
+from ..support.commands import PROGRAM, run, run_json
+from ..support.pictures import texture, write
+from ..support.quantised import similarity
 
 
 @pytest.fixture
