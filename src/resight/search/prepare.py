@@ -14,6 +14,7 @@ from ..store import Snapshot
 from ..types import Float64, Int64
 from .group import SegmentGroup
 from .request import Place, SearchRequest
+from .scores import scales
 
 
 def choose_clusters(snapshot: Snapshot, queries: Sequence[Query], recipe: Recipe) -> tuple[Int64 | None, Int64 | None]:
@@ -74,14 +75,10 @@ def _totals(
 
 
 def _with_scales(group: SegmentGroup, request: SearchRequest) -> SearchRequest:
-    """With what brings the scores of all queries to the scale of the first that can score at all."""
+    """With what brings the scores of several queries to one scale."""
     if len(request.queries) == 1 or not request.collections:
         return request
-    scales = np.zeros((len(request.queries), len(request.collections)), np.float32)
-    for vocabulary, scores in enumerate(self_scores(group, request).T.tolist()):
-        first = next((score for score in scores if score), 0.0)
-        scales[:, vocabulary] = [first / score if score else 0 for score in scores]
-    return replace(request, scales=scales)
+    return replace(request, scales=scales(self_scores(group, request)))
 
 
 def self_scores(group: SegmentGroup, request: SearchRequest) -> Float64:

@@ -6,9 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..types import Float32
+from ..types import Float32, Float64
 
 Scores = list[Float32]  # for each segment one score per picture
+
+
+def scales(self_scores: Float64) -> Float32:
+    """What brings the scores of several queries to the scale of the first that can score at all, in each vocabulary.
+
+    self_scores: (queries, vocabularies) what a picture with a query's very features would score; 0: nothing can.
+    """
+    found = np.zeros(self_scores.shape, np.float32)
+    for vocabulary, scores in enumerate(self_scores.T.tolist()):
+        first = next((score for score in scores if score), 0.0)
+        found[:, vocabulary] = [first / score if score else 0 for score in scores]
+    return found
 
 
 def at_one_scale(scores: Sequence[Scores], scales: Float32 | None) -> Sequence[Scores]:
