@@ -5,8 +5,9 @@
     python tools/compare_rankings.py compare BEFORE.json AFTER.json
 
 `dump` indexes the demo collection and the benchmark pictures of $RESIGHT_DATA in several commits, and searches them
-with every recipe; or only the sets named (demo, holidays, oxford_dev, ukbench, smvs_dvd). It runs the resight of the interpreter that runs it, and uses the command line alone, so that it
-works with any version. JSON keeps every bit of a number.
+with every recipe; or only the sets that are named: demo, holidays, oxford_dev, ukbench, smvs_dvd. It runs the resight
+of the interpreter that runs it, and uses the command line alone, so that it works with any version. JSON keeps every
+bit of a number.
 """
 
 from __future__ import annotations
@@ -60,12 +61,12 @@ def sets(folder: Path) -> dict[str, tuple[list[str], list[Query]]]:
     """Pictures and queries of each."""
     make = "import sys; from pathlib import Path; from resight.demo.collection import build; build(Path(sys.argv[1]))"
     subprocess.run([sys.executable, "-c", make, str(folder / "demo")], check=True)
-    demo = files(folder / "demo" / "pictures"), [(path,) for path in files(folder / "demo" / "queries")]
+    demo = files(folder / "demo" / "pictures"), alone(files(folder / "demo" / "queries"))
     if not DATA.exists():
         print(f"without the benchmark pictures: there is no {DATA}", file=sys.stderr)
         return {"demo": demo}
     oxford = json.loads((DATA / "oxford_dev" / "gt.json").read_text())
-    regions = [
+    regions: list[Query] = [
         (str(DATA / "oxford_dev" / "jpg" / f"{query['image']}.jpg"), "--region", _region(query["bbox"]))
         for query in (oxford["queries"] if "queries" in oxford else oxford.values())
     ]
@@ -73,11 +74,16 @@ def sets(folder: Path) -> dict[str, tuple[list[str], list[Query]]]:
     covers = files(DATA / "smvs_dvd" / "reference")
     return {
         "demo": demo,
-        "holidays": (holidays, [(path,) for path in holidays if int(Path(path).stem) % 100 == 0]),
+        "holidays": (holidays, alone([path for path in holidays if int(Path(path).stem) % 100 == 0])),
         "oxford_dev": (files(DATA / "oxford_dev" / "jpg"), regions),
-        "ukbench": (objects, [(path,) for path in objects[::4]]),
-        "smvs_dvd": (covers, [(path,) for path in files(DATA / "smvs_dvd" / "query")]),
+        "ukbench": (objects, alone(objects[::4])),
+        "smvs_dvd": (covers, alone(files(DATA / "smvs_dvd" / "query"))),
     }
+
+
+def alone(paths: list[str]) -> list[Query]:
+    """Queries without a region."""
+    return [(path,) for path in paths]
 
 
 def files(folder: Path) -> list[str]:

@@ -173,7 +173,7 @@ def test_own_contexts_are_forgotten_by_name(twins: Twins) -> None:
     twins.add(*range(4))
     own = replace(RECIPES["context-l1"], context=replace(RECIPES["context-l1"].context, neighbours=2))
     references = twins.several.learn_context(own)
-    assert [r.part.pictures for r in references] == [4, 4, 4]
+    assert [r.segment.pictures for r in references] == [4, 4, 4]
     twins.several.learn_context("context-l1")
     shown = twins.several.info().contexts
     assert shown[1:] == ["context-l1"]
