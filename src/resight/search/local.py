@@ -31,6 +31,7 @@ class Kept:
 
     of_query: dict[tuple[int, int], Scores] = field(default_factory=dict)  # by query and vocabulary
     mean: dict[tuple[int, int], Scores] = field(default_factory=dict)  # by how many queries and vocabulary
+    background: dict[int, Float32] = field(default_factory=dict)  # by how many queries
 
 
 class LocalSearcher:
@@ -88,24 +89,30 @@ class LocalSearcher:
         return [float(scores[self._here[number]][ordinal]) for number, ordinal in places]
 
     def score_histogram(self, request: SearchRequest) -> ScoreHistogram:
-        count = np.bincount(self._positive_scores(request).view(np.uint32) >> BIN_SHIFT)
+        count = np.bincount(self._background(request).view(np.uint32) >> BIN_SHIFT)
         filled = np.flatnonzero(count)
         return ScoreHistogram(filled, count[filled])
 
     def scores_in(self, request: SearchRequest, bins: Int64) -> Float32:
-        scores = self._positive_scores(request)
+        scores = self._background(request)
         return scores[np.isin(scores.view(np.uint32) >> BIN_SHIFT, bins)]
 
-    def _positive_scores(self, request: SearchRequest) -> Float32:
-        """Of pictures in the clusters that stand for all."""
-        views = zip(self._scores(request, 0), self.snapshot.views[0], strict=True)
-        return np.concatenate([scores[(scores > 0) & view.seen(request.background)] for scores, view in views])
+    def _background(self, request: SearchRequest) -> Float32:
+        """The positive scores of pictures in the clusters that stand for all."""
+        kept, known = self._kept_for(request), len(request.queries)
+        if known not in kept.background:
+            views = zip(self._scores(request, 0), self.snapshot.views[0], strict=True)
+            positive = [scores[(scores > 0) & view.seen(request.background)] for scores, view in views]
+            kept.background[known] = np.concatenate(positive)
+        return kept.background[known]
+
+    def _kept_for(self, request: SearchRequest) -> Kept:
+        with self._lock:
+            return self._kept.setdefault(request.id, Kept())
 
     def _scores(self, request: SearchRequest, vocabulary: int) -> Scores:
         """Of all queries together, in one vocabulary."""
-        with self._lock:
-            kept = self._kept.setdefault(request.id, Kept())
-        known = len(request.queries), vocabulary
+        kept, known = self._kept_for(request), (len(request.queries), vocabulary)
         if known not in kept.mean:
             each = [self._scores_of(request, number, vocabulary, kept) for number in range(len(request.queries))]
             scales = None if request.scales is None else request.scales[:, vocabulary]
