@@ -339,7 +339,8 @@ def ranking(snapshot: Snapshot, measure: str, query: Words, probe: int = 0) -> R
     if not snapshot.segments:
         return []
     visited, options, (views,) = snapshot.visit([query], probe), RECIPES_ASKED[measure].scoring, snapshot.views
-    collection = collection_statistics(views, options, idf=snapshot.idf, similarity=snapshot.similarity)
+    similarity = snapshot.similarity if options.measure == "learnt" else None
+    collection = collection_statistics(views, options, idf=snapshot.idf, similarity=similarity)
     scores = score_all(asked(query), views, Scope(options, collection, visited))
     found = [
         (row.key, float(mine[row.ordinal]))
