@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from query import DATA, real_features
@@ -27,7 +28,7 @@ from resight.evaluation.runner import Runner
 from resight.machine import processors
 from resight.options import ClusterOptions, ContextOptions, ScoringOptions
 from resight.postings import GEOMETRY, Forward, Lists, frozen
-from resight.scoring import Part, Query, best, idf_weights, score
+from resight.scoring import Query, Scope, SegmentView, best, collection_statistics, idf_weights, score_all
 from resight.store import open_snapshot
 from resight.types import Float32, Int32, Int64, Words
 
@@ -102,8 +103,9 @@ def terms_of(collection: Collection, idf: Float32) -> Float32:
     """CDM's terms against some of the pictures."""
     chosen = np.sort(np.random.default_rng(1).choice(len(collection.words), REFERENCES, replace=False))
     lists = lists_of([collection.words[i] for i in chosen], collection.vocabulary)
-    part = Part.of(lists, pictures=len(chosen), idf=idf)
-    reference = Reference.learn(part, scoring=L1, context=ContextOptions(method="cdm"))
+    segment = SegmentView.of(lists, pictures=len(chosen))
+    statistics = collection_statistics([segment], L1, idf=idf)
+    reference = Reference.learn(segment, statistics, scoring=L1, context=ContextOptions(method="cdm"))
     return reference.terms_of([query_of(word) for word in collection.words])
 
 
@@ -121,7 +123,8 @@ def measure(collection: Collection, delta: Float32, idf: Float32, options: Clust
     order = np.argsort(cluster, kind="stable")
     bounds = np.searchsorted(cluster[order], np.arange(options.count + 1))
     lists = lists_of([collection.words[i] for i in order], collection.vocabulary)
-    part = Part.of(lists, pictures=pictures, idf=idf, bounds=bounds)
+    segment = SegmentView.of(lists, pictures=pictures, bounds=bounds)
+    scope = Scope(L1, collection_statistics([segment], L1, idf=idf))
     visited = float(np.mean([_sizes(bounds, clusters, word, options) for word in collection.words[:100]])) / pictures
     print(
         f"{pictures} pictures, {options.count} clusters by {options.kind}: learnt in {learning:.0f} s, "
@@ -129,7 +132,7 @@ def measure(collection: Collection, delta: Float32, idf: Float32, options: Clust
         f"{np.diff(bounds).max()}; {options.probe} hold {visited:.1%} of all pictures"
     )
     for name, terms in (("no CDM", np.ones(pictures, np.float32)), ("CDM", delta)):
-        found = [_search(collection, part, clusters, order, terms[order], n, options) for n in (0, options.probe)]
+        found = [_search(collection, segment, scope, clusters, order, terms[order], n) for n in (0, options.probe)]
         (flat, flat_time), (few, few_time) = found
         print(
             f"  {name:6}  flat: EER {flat:.4f}, {flat_time:5.2f} ms   a tenth: EER {few:.4f}, {few_time:5.2f} ms   "
@@ -144,7 +147,13 @@ def _sizes(bounds: Int64, clusters: Clusters, word: Int32, options: ClusterOptio
 
 
 def _search(
-    collection: Collection, part: Part, clusters: Clusters, order: Int64, delta: Float32, probe: int, options: Any
+    collection: Collection,
+    segment: SegmentView,
+    scope: Scope,
+    clusters: Clusters,
+    order: Int64,
+    delta: Float32,
+    probe: int,
 ) -> tuple[float, float]:
     """EER of the pictures of UKbench, and milliseconds for a query, from words to the best pictures."""
     right, seconds = 0, []
@@ -152,7 +161,7 @@ def _search(
         query = query_of(collection.words[number])
         started = time.perf_counter()
         visited = np.sort(clusters.visit(query.words.word)[:probe]) if probe else None
-        (scores,) = score(query, [part], options=L1, clusters=visited)
+        (scores,) = score_all(query, [segment], replace(scope, clusters=visited))
         scores = contextual("l1", scores, delta)
         top = best(scores, SHOWN)
         top = top[np.argsort(-scores[top], kind="stable")][:4]

@@ -25,7 +25,7 @@ from resight.features import DETECTORS
 from resight.machine import processors
 from resight.options import FeatureOptions
 from resight.recipes import DEFAULT, RECIPES
-from resight.search import OneShelf, evidence, question, rank
+from resight.search import SegmentGroup, evidence, quantise, rank
 from resight.store import open_snapshot
 from resight.timing import Stopwatch
 from resight.types import Float64
@@ -41,12 +41,12 @@ def samples(dataset: Dataset, detector: str, cache: Path) -> Float64:
     recipe, rows = RECIPES[DEFAULT], []
     prepared = Runner(cache=cache, processes=processors()).prepare(dataset, FeatureOptions(detector=detector))
     with open_snapshot(prepared.index) as snapshot:
-        assigner = Assigner(snapshot.vocabulary)
+        assigner, group = Assigner(snapshot.vocabulary), SegmentGroup.local(snapshot)
         for query, file in zip(dataset.queries, prepared.queries, strict=True):
             if file is None:
                 continue
-            asked = question(assigner, read(file), recipe.assign)
-            found, background = rank(OneShelf(snapshot), [asked], count=FIRST, recipe=recipe, watch=Stopwatch())
+            asked = quantise(assigner, read(file), recipe.assign)
+            found, background = rank(group, [asked], count=FIRST, recipe=recipe, watch=Stopwatch())
             for candidate in found[:FIRST]:
                 key = candidate.row.key
                 if key != query.key and key not in query.truth.junk:

@@ -30,7 +30,7 @@ from resight.evaluation.runner import Runner
 from resight.machine import processors
 from resight.options import ContextOptions, ScoringOptions
 from resight.postings import GEOMETRY, Lists, build, forward, frozen
-from resight.scoring import Part, Query, idf_weights
+from resight.scoring import Query, SegmentView, collection_statistics, idf_weights
 from resight.store import open_snapshot
 from resight.store.context import learn
 from resight.types import Int32, Words
@@ -86,8 +86,9 @@ def measure(cache: Path, pictures: int, kept: int) -> None:
     chosen: list[tuple[Words, npt.NDArray[Any]]] = []  # made at random, so the first are as good as any
     while len(chosen) < references:
         chosen += next(blocks)[1].pictures()
-    part = Part.of(build(chosen, words=len(idf)), pictures=references, idf=idf)
-    reference = Reference.learn(part, scoring=L1, context=context)
+    segment = SegmentView.of(build(chosen, words=len(idf)), pictures=references)
+    statistics = collection_statistics([segment], L1, idf=idf)
+    reference = Reference.learn(segment, statistics, scoring=L1, context=context)
     for _, block in blocks:
         reference.terms_of([Query(*picture) for picture in block.pictures()])
     seconds = time.perf_counter() - started

@@ -32,7 +32,7 @@ from resight.images import find_pictures
 from resight.machine import processors
 from resight.options import IndexingOptions, LearnOptions, ScoringOptions, to_dict
 from resight.postings import frozen
-from resight.scoring import Part, Query, Similarity, kernels, score, together
+from resight.scoring import Query, Scope, SegmentView, Similarity, collection_statistics, kernels, score_all
 from resight.scoring.learnt import scan_steps
 from resight.scoring.similarity import groups_by_frequency
 from resight.store import Writer, create, open_snapshot
@@ -107,8 +107,10 @@ def scanning(place: Path) -> None:
     pattern = np.arange(16, dtype=np.uint8).reshape(4, 4)
     weights = rng.normal(size=(5, 16)).astype(np.float32)
     similarity = Similarity(pattern, weights, groups_by_frequency(np.diff(offsets), 5))
-    part = Part.of(many, pictures=PICTURES, idf=np.ones(words, np.float32))
-    (known,) = together([replace(part, known_alone=similarity.alone(many, PICTURES))], lambda: similarity)
+    segment = replace(SegmentView.of(many, pictures=PICTURES), stored_alone=similarity.alone(many, PICTURES))
+    idf, scopes = np.ones(words, np.float32), []
+    for options in (ScoringOptions(measure="tf-idf"), ScoringOptions(measure="learnt")):
+        scopes.append(Scope(options, collection_statistics([segment], options, idf=idf, similarity=similarity)))
     kernel_ratios, measure_ratios = [], []
     for number in range(QUERIES):
         mine = word[image == number].astype(np.int32)
@@ -123,12 +125,8 @@ def scanning(place: Path) -> None:
         )
         feature = np.arange(len(mine), dtype=np.int32)
         query = Query(Words(feature, mine, np.zeros(len(mine), np.uint64)), np.zeros(len(mine), lists.geometry.dtype))
-        measure_ratios.append(
-            turns(
-                partial(score, query, [known], options=ScoringOptions(measure="tf-idf")),
-                partial(score, query, [known], options=ScoringOptions(measure="learnt")),
-            )
-        )
+        plain_scores, learnt_scores = (partial(score_all, query, [segment], scope) for scope in scopes)
+        measure_ratios.append(turns(plain_scores, learnt_scores))
     print(f"{PICTURES} pictures, {len(many.image) / 1e6:.1f} M features; ms, medians of {QUERIES} queries")
     for name, found in (("kernel", kernel_ratios), ("measure", measure_ratios)):
         plain, learnt = (1000 * statistics.median(times) for times in zip(*found, strict=True))

@@ -49,7 +49,7 @@ from resight.images import find_pictures, read_bytes
 from resight.options import ImageOptions, IndexingOptions, to_dict
 from resight.postings import as_bytes
 from resight.recipes import DEFAULT, RECIPES, Recipe
-from resight.search import OneShelf, question, search
+from resight.search import SegmentGroup, quantise, search
 from resight.store import Entry, Snapshot, Writer, create, open_snapshot, segments_size
 from resight.timing import Stopwatch
 from resight.types import Bytes, Features, Int32, Int64, UInt64, Words
@@ -241,16 +241,16 @@ def ask_all(folder: Path, name: str, features: int, count: int) -> None:
         assigner, queries, recipe = Assigner(snapshot.vocabulary), load("holidays", HOLIDAYS).queries, RECIPES[name]
         queries = queries[:: max(1, len(queries) // count)][:count]
         warm()
-        question(assigner, strongest_of(queries[0].path, 1), recipe.assign)  # makes the search structure
+        quantise(assigner, strongest_of(queries[0].path, 1), recipe.assign)  # makes the search structure
         print(
             f"\n{name}, {features} features, {snapshot.pictures} pictures, opened in {opening * 1e3:.0f} ms; "
             f"load average {os.getloadavg()[0]:.1f}"
         )
-        before = resident()["RssAnon"]
+        before, group = resident()["RssAnon"], SegmentGroup.local(snapshot)
         paths = [query.path for query in queries]
-        show(f"first {COLD}, from disk", [ask(snapshot, assigner, path, recipe, features) for path in paths[:COLD]])
+        show(f"first {COLD}, from disk", [ask(group, assigner, path, recipe, features) for path in paths[:COLD]])
         check_all(snapshot)
-        answers = [ask(snapshot, assigner, path, recipe, features) for path in paths]
+        answers = [ask(group, assigner, path, recipe, features) for path in paths]
         show(f"{len(paths)} in memory", answers)
         truths = [query.truth for query in queries]
         found = judge([answer.ranking for answer in answers], truths, ("map",), database=snapshot.pictures)
@@ -271,13 +271,13 @@ def strongest_of(path: Path, features: int) -> Features:
     return extract_features(read_bytes(path), name=path.name, features=options, images_options=ImageOptions())
 
 
-def ask(snapshot: Snapshot, assigner: Assigner, path: Path, recipe: Recipe, features: int) -> Answer:
+def ask(group: SegmentGroup, assigner: Assigner, path: Path, recipe: Recipe, features: int) -> Answer:
     watch, before = Stopwatch(), time.process_time()
     with watch.stage("features"):
         found = strongest_of(path, features)
     with watch.stage("words"):
-        asked = question(assigner, found, recipe.assign)
-    result = search(OneShelf(snapshot), [asked], top=FOUND, recipe=recipe, watch=watch)
+        asked = quantise(assigner, found, recipe.assign)
+    result = search(group, [asked], top=FOUND, recipe=recipe, watch=watch)
     return Answer([hit.key for hit in result.hits], result.timings, time.process_time() - before)
 
 
@@ -309,7 +309,7 @@ def compare(real: Path, among: Path) -> None:
     """How much a query has to do, and whether made signatures match as often as real ones."""
     recipe = RECIPES["burst"]
     assigner, queries = Assigner(Vocabulary.ready(DOG.detector)), load("holidays", HOLIDAYS).queries[::10]
-    asked = [question(assigner, strongest_of(q.path, MOST), recipe.assign).words for q in queries]
+    asked = [quantise(assigner, strongest_of(q.path, MOST), recipe.assign).words for q in queries]
     print(f"\nqueries of {MOST} features, {np.median([len(words) for words in asked]):.0f} rows")
     for folder in (real, among):
         with open_snapshot(folder) as snapshot:

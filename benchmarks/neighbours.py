@@ -44,9 +44,9 @@ from resight.machine import processors
 from resight.options import AssignOptions, IndexingOptions, fingerprint
 from resight.postings import GEOMETRY, Lists
 from resight.recipes import ALL_NEAREST, RECIPES
-from resight.scoring import Part, Query, neighbours, score
+from resight.scoring import CollectionStatistics, Query, Scope, SegmentView, neighbours, score_all
 from resight.store import Entry, Snapshot, Writer, create, open_snapshot
-from resight.types import Bytes, Float32, Words
+from resight.types import Bytes, Features, Float32, Words
 from resight.vocabulary import Assigner, Vocabulary
 from resight.vocabulary.nearest import flat_index
 from resight.warm import warm
@@ -72,7 +72,8 @@ def main(cache: Path) -> None:
         lists = snapshot.segments[0].all_lists()  # so that no query pays for checksums or for the disk
         print(f"{snapshot.pictures} pictures, {len(lists.image)} codes; a query of {len(descriptors)} descriptors")
         vocabulary = snapshot.vocabulary
-        compare(descriptors, snapshot.parts[0], lists, vocabulary)
+        scope = Scope(SCORING, CollectionStatistics(snapshot.pictures, snapshot.idf))
+        compare(descriptors, snapshot.views[0][0], scope, lists, vocabulary)
     print(f"\nMB in memory, at most{'':45} bytes per feature ≤ {BYTES}")
     print(f"{'':23}    image    code  other lists   the rest          image + code     everything")
     every = np.arange(vocabulary.words, dtype=np.int32)
@@ -85,24 +86,29 @@ def ask(assigner: Assigner, descriptors: Bytes | Float32, options: AssignOptions
 
 
 def query_of(words: Words, descriptors: Bytes | Float32) -> Query:
-    return Query(words, np.zeros(len(descriptors), GEOMETRY), descriptors)
+    places, ones = np.zeros((len(descriptors), 2), np.float32), np.ones(len(descriptors), np.float32)
+    features = Features(places, ones, ones, descriptors, 1, 1)
+    return Query(words, np.zeros(len(descriptors), GEOMETRY), features)
 
 
 # 1. Time
 
 
-def compare(descriptors: Bytes | Float32, part: Part, lists: Lists, vocabulary: Vocabulary) -> None:
+def compare(
+    descriptors: Bytes | Float32, segment: SegmentView, scope: Scope, lists: Lists, vocabulary: Vocabulary
+) -> None:
     assigner, index = Assigner(vocabulary), faiss_index(vocabulary, lists)
     print(f"\nms, medians of {REPEATS}                 words given                 with finding words")
     print("threads  lists   k    codes    ours  faiss  ratio ≤ 2            ours  faiss  ratio ≤ 2")
     for threads, count in product(THREADS, LISTS):
         options = AssignOptions(neighbours=count, ratio=ALL_NEAREST)
-        compare_with(descriptors, part, vocabulary, assigner, index, options, threads)
+        compare_with(descriptors, segment, scope, vocabulary, assigner, index, options, threads)
 
 
 def compare_with(
     descriptors: Bytes | Float32,
-    part: Part,
+    segment: SegmentView,
+    scope: Scope,
     vocabulary: Vocabulary,
     assigner: Assigner,
     index: Any,
@@ -113,18 +119,18 @@ def compare_with(
     words = query.words.word.reshape(len(values), -1).astype(np.int64)
     squared = ((values[:, None] - vocabulary.centroids[words]) ** 2).sum(axis=2)
     index.nprobe = options.neighbours
-    found = our_distances(query, part)
+    found = our_distances(query, segment)
     k = round(np.mean([len(distances) for distances in found]))
-    insist_on_equal(found, index.search_preassigned(values, k, words, squared)[0])
+    require_equal(found, index.search_preassigned(values, k, words, squared)[0])
     with limited(threads):
         ours, theirs, all_ours, all_theirs = medians(
-            lambda: score(query, [part], options=SCORING),
+            lambda: score_all(query, [segment], scope),
             lambda: index.search_preassigned(values, k, words, squared),
-            lambda: score(ask(assigner, descriptors, options), [part], options=SCORING),
+            lambda: score_all(ask(assigner, descriptors, options), [segment], scope),
             lambda: index.search(values, k),
         )
     print(
-        f"{threads:7} {options.neighbours:6} {k:3} {part.living(query.words.word).sum() / 1e6:6.2f} M "
+        f"{threads:7} {options.neighbours:6} {k:3} {segment.living(query.words.word).sum() / 1e6:6.2f} M "
         f"{compared(ours, theirs)}   {compared(all_ours, all_theirs)}",
         flush=True,
     )
@@ -149,16 +155,16 @@ def faiss_index(vocabulary: Vocabulary, lists: Lists) -> Any:
     return index
 
 
-def our_distances(query: Query, part: Part) -> list[Float32]:
+def our_distances(query: Query, segment: SegmentView) -> list[Float32]:
     """Of each feature's neighbours, nearest first; without those that are only as far as the last."""
-    asked = neighbours._asked(query, [part], SCORING)
-    near = [*neighbours._near(asked, part)]
+    asked = neighbours._asked(query, [segment], SCORING)
+    near = [*neighbours._near(asked, segment)]
     feature, distance = np.concatenate([n.feature for n in near]), np.concatenate([n.distance for n in near])
     each = np.split(distance, np.searchsorted(feature, np.arange(1, len(asked.most))))
     return [np.sort(distances)[:most] for distances, most in zip(each, asked.most, strict=True)]
 
 
-def insist_on_equal(ours: Sequence[Float32], theirs: Float32) -> None:
+def require_equal(ours: Sequence[Float32], theirs: Float32) -> None:
     """As far as both go: theirs are equally many for each feature, ours are not."""
     for feature, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
         both = min(len(mine), len(other))
@@ -212,9 +218,10 @@ def memory(folder: Path, file: Path) -> None:
     Path("/proc/self/clear_refs").write_text("5")  # the most there was is what there is now
     before = status("VmHWM")
     with open_snapshot(folder) as snapshot:
-        score(query, snapshot.parts, options=SCORING)
+        (views,) = snapshot.views
+        score_all(query, views, Scope(SCORING, CollectionStatistics(snapshot.pictures, snapshot.idf)))
         grown, files, features = status("VmHWM") - before, mapped(), snapshot.manifest.features
-        asked = int(snapshot.parts[0].living(np.unique(word)).sum())
+        asked = int(views[0].living(np.unique(word)).sum())
     image, code = files["image.npy"], files["code.npy"]
     others = files["signature.npy"] + files["geometry.npy"]
     rest = grown - image - code - others

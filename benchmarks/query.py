@@ -42,9 +42,9 @@ from resight.machine import processors
 from resight.options import VocabularyOptions, fingerprint
 from resight.postings import GEOMETRY, Forward, forward
 from resight.recipes import DEFAULT, RECIPES, Recipe
-from resight.search import Asking, OneShelf, question, search
+from resight.search import SegmentGroup, prepare, quantise, search
 from resight.search.expand import expand
-from resight.search.shelves import shortlist, standings
+from resight.search.shortlist import shortlist, verify
 from resight.store import Entry, Row, Segment, Snapshot, Writer, create, open_snapshot
 from resight.timing import Stopwatch
 from resight.types import Features, Float64, Words
@@ -106,13 +106,13 @@ def against_peer(cache: Path, words: int) -> None:
         show(name, answers, dataset)
     with open_snapshot(prepared.index) as snapshot:
         check_all(snapshot)
-        assigner, shelves = Assigner(snapshot.vocabulary), OneShelf(snapshot)
-        question(assigner, queries[0], RECIPES[DEFAULT].assign)  # makes the search structure
+        assigner, group = Assigner(snapshot.vocabulary), SegmentGroup.local(snapshot)
+        quantise(assigner, queries[0], RECIPES[DEFAULT].assign)  # makes the search structure
         for name in ASKED:
 
             def ask(features: Features, recipe: Recipe = RECIPES[name]) -> list[str]:
-                asked = question(assigner, features, recipe.assign)
-                return [hit.key for hit in search(shelves, [asked], top=snapshot.pictures, recipe=recipe).hits]
+                asked = quantise(assigner, features, recipe.assign)
+                return [hit.key for hit in search(group, [asked], top=snapshot.pictures, recipe=recipe).hits]
 
             show(f"resight {name}", ask_all(queries, ask), dataset)
 
@@ -259,9 +259,10 @@ def spread(seconds: Sequence[float]) -> str:
 
 
 def measure(snapshot: Snapshot, assigner: Assigner, features: Features, recipe: Recipe) -> Measured:
-    asked = question(assigner, features, recipe.assign)
+    asked = quantise(assigner, features, recipe.assign)
     stages = [run_stages(snapshot, assigner, features, recipe) for _ in range(REPEATS)]
-    in_search = [search(OneShelf(snapshot), [asked], top=TOP, recipe=recipe).timings for _ in range(REPEATS)]
+    group = SegmentGroup.local(snapshot)
+    in_search = [search(group, [asked], top=TOP, recipe=recipe).timings for _ in range(REPEATS)]
     todo = postings_and_matches(snapshot, asked.words, recipe.scoring.threshold)
     return Measured(least(stages), least(in_search), len(asked.words), *todo)
 
@@ -272,17 +273,17 @@ def least(runs: Sequence[dict[str, float]]) -> dict[str, float]:
 
 def run_stages(snapshot: Snapshot, assigner: Assigner, features: Features, recipe: Recipe) -> dict[str, float]:
     """Seconds by stage, of what `search` does."""
-    watch, count, shelves = Stopwatch(), max(TOP, recipe.verify.shortlist), OneShelf(snapshot)
+    watch, count, group = Stopwatch(), max(TOP, recipe.verify.shortlist), SegmentGroup.local(snapshot)
     with watch.stage("words"):
-        asked = question(assigner, features, recipe.assign)
+        asked = quantise(assigner, features, recipe.assign)
     with watch.stage("score"):
-        asking = Asking([asked], recipe)
-        candidates = shortlist(shelves, standings(shelves, "standing", count=count, asking=asking), count, recipe)
+        request = prepare(group, [asked], recipe)
+        candidates = shortlist(group, request, count)
     with watch.stage("verify"):
-        shelves.locate(asking, candidates[: recipe.verify.shortlist])
+        verify(group, request, candidates[: recipe.verify.shortlist])
         candidates.sort(key=lambda c: c.by_inliers)
     with watch.stage("expand"):
-        expand(shelves, asking, candidates, count)
+        expand(group, request, candidates, count)
     return watch.seconds
 
 

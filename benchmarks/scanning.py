@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numba
 import numpy as np
@@ -19,7 +20,7 @@ import scipy.sparse
 
 from resight.options import ScoringOptions
 from resight.postings import GEOMETRY, as_bytes, frozen
-from resight.scoring import Part, Query, kernels, score, voting
+from resight.scoring import CollectionStatistics, Query, Scope, SegmentView, kernels, score_all, voting
 from resight.scoring.hamming import match_weights
 from resight.types import UInt64, Words
 
@@ -115,12 +116,8 @@ def hamming() -> None:
     rows = np.arange(ROWS, dtype=np.int32)
     query = Query(Words(rows, rows, rng.integers(0, 2**64, ROWS, dtype=np.uint64)), np.zeros(ROWS, GEOMETRY))
     alive = np.ones(PICTURES, np.bool_)
-    part = Part(
-        read=lambda words, *columns: lists,
-        squared=np.full(PICTURES, 4 * ROWS),
-        alive=alive,
-        idf=np.ones(ROWS, np.float32),
-    )
+    segment = SegmentView(read=lambda words, *columns: lists, squared=np.full(PICTURES, 4 * ROWS), alive=alive)
+    statistics = CollectionStatistics(PICTURES, np.ones(ROWS, np.float32))
     listed = voting.Listed(lists.offsets, lists.image, lists.signature, as_bytes(lists.geometry), alive, 0, PICTURES)
     codes = np.zeros(ROWS, np.uint8)
     asked = voting.Rows(rows, query.words.signature, np.ones(ROWS, np.float32), codes, codes)
@@ -134,7 +131,7 @@ def hamming() -> None:
         def scan(rule: voting.Rule = rule, found: voting.Found = found) -> np.uint64:
             return all_matches(asked, listed, rule, found)
 
-        scanned, whole = best_of(scan), best_of(lambda o=options: score(query, [part], options=o))  # type: ignore[misc]
+        scanned, whole = best_of(scan), best_of(partial(score_all, query, [segment], Scope(options, statistics)))
         speed = lists.signature.nbytes / scanned / 1e9
         print(
             f"Hamming scan, threshold {threshold} ({scan() / postings:.2%} match and are weighed): "

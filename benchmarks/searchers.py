@@ -26,7 +26,8 @@ from resight.index import Index
 from resight.machine import processors
 from resight.options import FeatureOptions, ImageOptions, IndexingOptions, StoreOptions
 from resight.recipes import RECIPES
-from resight.search import Question, Shelves, question, search
+from resight.scoring import Query
+from resight.search import SegmentGroup, quantise, search
 from resight.store import Writer
 from resight.types import Features, SearchResult
 from resight.vocabulary import Assigner, Vocabulary
@@ -48,25 +49,25 @@ def main(cache: Path, pictures: int) -> None:
             facts = index.info()
             print(f"{facts.pictures} pictures, {facts.features} features, {facts.segments} segments, {QUERIES} queries")
             asked = {
-                name: [question(assigner, features, RECIPES[name].assign) for features in found[:QUERIES]]
+                name: [quantise(assigner, features, RECIPES[name].assign) for features in found[:QUERIES]]
                 for name in ASKED
             }
-            wanted = {name: timed(index._shelves, asked[name], name, "in this process") for name in ASKED}
+            wanted = {name: timed(index._group, asked[name], name, "in this process") for name in ASKED}
         for count in (1, 2, 4):
             with RaySearchers(count=count) as searchers, Index.open(place) as index:
                 index.spread(searchers)
                 for name in ASKED:
-                    found_there = timed(index._shelves, asked[name], name, f"Ray, {count} actors")
+                    found_there = timed(index._group, asked[name], name, f"Ray, {count} actors")
                     assert found_there == wanted[name], "answers differ"
 
 
-def timed(shelves: Shelves, asked: list[Question], name: str, where: str) -> list[SearchResult]:
+def timed(group: SegmentGroup, asked: list[Query], name: str, where: str) -> list[SearchResult]:
     recipe = RECIPES[name]
-    search(shelves, asked[:1], top=TOP, recipe=recipe)  # opens and warms up
+    search(group, asked[:1], top=TOP, recipe=recipe)  # opens and warms up
     answers, seconds = [], []
     for query in asked:
         start = time.perf_counter()
-        answers.append(search(shelves, [query], top=TOP, recipe=recipe))
+        answers.append(search(group, [query], top=TOP, recipe=recipe))
         seconds.append(time.perf_counter() - start)
     median, slow = 1e3 * np.percentile(seconds, [50, 95])
     print(f"{where:16} {name:10} median {median:7.1f} ms, 95 % {slow:7.1f} ms", flush=True)

@@ -30,6 +30,7 @@ from resight.evaluation.report.plots import draw_returned
 from resight.evaluation.runner import Runner
 from resight.machine import processors
 from resight.options import ContextOptions
+from resight.scoring import collection_statistics
 from resight.store import open_snapshot
 
 DOCS = Path(__file__).parent
@@ -110,9 +111,10 @@ def by_round(runner: Runner) -> Figure:
     """
     dataset, recipe = load("ukbench", DATA / "ukbench"), SYSTEMS["context-l1"]
     with open_snapshot(runner.prepare(dataset, recipe.features).index) as snapshot:
-        (part,) = snapshot.parts
+        ((segment,),) = snapshot.views
+        statistics = collection_statistics([segment], recipe.scoring)
         keys = [row.key for row in snapshot.rows()]
-        near = nearest(part, kept=part.pictures, scoring=recipe.scoring)
+        near = nearest(segment, statistics, kept=segment.pictures, scoring=recipe.scoring)
     truth = {query.key: query.truth for query in dataset.queries}
     figure = Figure(figsize=(9, 3.2), layout="constrained")
     panels = figure.subplots(1, 2)

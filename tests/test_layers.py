@@ -150,7 +150,7 @@ def test_types_and_errors_import_nothing_of_resight() -> None:
     ("source", "names"),
     [
         ("from ..store import Row", ["resight.store.Row"]),
-        ("from . import part", ["resight.scoring.part"]),
+        ("from . import segment", ["resight.scoring.segment"]),
         ("from .. import index", ["resight.index"]),
         ("import resight.cli as c, os.path", ["resight.cli", "os.path"]),
         ("def f():\n    from ..search import search", ["resight.search.search"]),
@@ -159,4 +159,4 @@ def test_types_and_errors_import_nothing_of_resight() -> None:
 )
 def test_the_parser_sees_every_kind_of_import(source: str, names: list[str]) -> None:
     assert list(imported(ast.parse(source), ("resight", "scoring"))) == names
-    assert any(wrong_layer("scoring", n) for n in names) == (names != ["resight.scoring.part"])
+    assert any(wrong_layer("scoring", n) for n in names) == (names != ["resight.scoring.segment"])

@@ -103,7 +103,7 @@ def dump(out: Path, chosen: list[str]) -> None:
             started = time.monotonic()
             place = index(folder / f"{name}.resight", pictures)
             few = queries[:: max(len(queries) // FEW, 1)][:FEW]
-            answers[f"{name} expanded"] = search(place, queries[:: max(len(queries) // MANY, 1)][:MANY])
+            answers[f"{name} by default"] = search(place, queries[:: max(len(queries) // MANY, 1)][:MANY])
             for context in CONTEXTS:
                 resight("context", place, "--recipe", context)
             if name == "demo":

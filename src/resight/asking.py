@@ -15,7 +15,8 @@ from .errors import UsageError
 from .features import extract, insist_on_given
 from .features.given import checked
 from .options import AssignOptions, FeatureOptions, ImageOptions
-from .search import Question, Shelves, missing, question
+from .scoring import Query
+from .search import SegmentGroup, missing, quantise
 from .timing import Stopwatch
 from .types import Features, Region
 from .urls import Place
@@ -48,33 +49,33 @@ class Reader:
 
     def ask(
         self, source: Source, region: Region | None, assigner: Assigner, options: AssignOptions, watch: Stopwatch
-    ) -> Question:
-        """What a picture, or a region of it, asks."""
+    ) -> Query:
+        """A picture, or a region of it, as a query."""
         name = str(source) if isinstance(source, str | Path) else "the query"
         with watch.stage("features"):
             features, _ = self.features(source, name=name, region=region)
-        _insist_on_overlap(region, features)
+        _require_overlap(region, features)
         with watch.stage("words"):
-            return _within(region, question(assigner, features, options))
+            return _within(region, quantise(assigner, features, options))
 
 
-def ask_stored(shelves: Shelves, key: str, region: Region | None) -> Question:
-    """What an indexed picture, or a region of it, asks."""
-    located = shelves.snapshot.locate(key)
+def ask_stored(group: SegmentGroup, key: str, region: Region | None) -> Query:
+    """An indexed picture, or a region of it, as a query."""
+    located = group.snapshot.locate(key)
     if located is None:
         raise missing(key)
     segment, row = located
-    (asked,) = shelves.stored([(shelves.snapshot.segments.index(segment), row)])
-    _insist_on_overlap(region, asked.features)
-    return _within(region, asked)
+    (query,) = group.stored_queries([(group.snapshot.segments.index(segment), row)])
+    _require_overlap(region, query.known_features)
+    return _within(region, query)
 
 
-def _within(region: Region | None, asked: Question) -> Question:
-    """Asked with the features in the region alone; a detector finds no others, but given ones may lie anywhere."""
-    return asked if region is None else asked.only(region.contains(asked.features.xy))
+def _within(region: Region | None, query: Query) -> Query:
+    """With the features in the region alone; a detector finds no others, but given ones may lie anywhere."""
+    return query if region is None else query.only(region.contains(query.known_features.xy))
 
 
-def _insist_on_overlap(region: Region | None, features: Features) -> None:
+def _require_overlap(region: Region | None, features: Features) -> None:
     if region is None:
         return
     if not (region.width > 0 and region.height > 0):

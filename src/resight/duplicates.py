@@ -21,7 +21,7 @@ import numpy as np
 from .errors import UsageError
 from .options import GIVEN, GIVEN_POINTS
 from .recipes import RECIPES
-from .search import OneShelf, missing, search, stored_question
+from .search import SegmentGroup, missing, search, stored_query
 from .store import Snapshot
 from .types import Int32, Int64
 
@@ -70,13 +70,13 @@ def confirmed_pairs(
     snapshot: Snapshot, keys: Iterable[str], done: Callable[[int], None] = lambda count: None
 ) -> Iterator[Pair]:
     """For each key the pictures that geometry confirms; a pair may come from both sides. ``done`` hears of each key."""
-    recipe, shelves = RECIPES["verified"], OneShelf(snapshot)
+    recipe, group = RECIPES["verified"], SegmentGroup.local(snapshot)
     for key in keys:
         located = snapshot.locate(key)
         if located is None:
             raise missing(key)
         mine = located[1]
-        result = search(shelves, [stored_question(snapshot, *located)], top=LOOKED_AT, recipe=recipe, without=key)
+        result = search(group, [stored_query(snapshot, *located)], top=LOOKED_AT, recipe=recipe, without=key)
         for hit in result.hits:
             if hit.confidence is not None and hit.transform is not None:
                 other = snapshot.find(hit.key)

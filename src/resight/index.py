@@ -32,7 +32,8 @@ from .options import (
 )
 from .recipes import DEFAULT, RECIPES, Recipe
 from .recipes import recipe as named_recipe
-from .search import OneShelf, Question, Searchers, Shelves, compare, insist_on_searchable, search
+from .scoring import Query
+from .search import Searchers, SegmentGroup, compare, require_searchable, search
 from .store import (
     Entry,
     Manifest,
@@ -76,8 +77,8 @@ class Index:
             self._remote.pull()
         # On this machine: of an index at a URL the mirror. The caller may change folders later.
         self.path = self._remote.folder if self._remote else Path(path).absolute()
-        self._arranged: Callable[[Snapshot], Shelves] = OneShelf
-        self._shelves = self._arrange(OneShelf)
+        self._grouped: Callable[[Snapshot], SegmentGroup] = SegmentGroup.local
+        self._group = self._open(SegmentGroup.local)
         self._writer: Writer | None = None
         self._closed = False
         self._made: dict[str, Assigner] = {}  # by the fingerprint of its vocabulary
@@ -385,17 +386,17 @@ class Index:
         if self._remote and not self._writer:  # a writer's mirror is up to date
             self._remote.pull()
         if read_manifest(self.path) != self._snapshot.manifest:
-            self._shelves = self._arrange(self._arranged)
+            self._group = self._open(self._grouped)
 
     def spread(self, searchers: Searchers) -> None:
         """Search from now on with searchers elsewhere, each of which has some of the segments; as of the newest commit.
 
         They must see the index at the same path. Hits and scores are the same. All else goes on here.
         """
-        self._shelves = self._arrange(searchers.shelves)
-        self._arranged = searchers.shelves
+        self._group = self._open(searchers.group)
+        self._grouped = searchers.group
 
-    def _arrange(self, how: Callable[[Snapshot], Shelves]) -> Shelves:
+    def _open(self, how: Callable[[Snapshot], SegmentGroup]) -> SegmentGroup:
         """The newest commit, ready to be searched."""
         while True:
             snapshot = open_snapshot(self.path)
@@ -408,7 +409,7 @@ class Index:
 
     @property
     def _snapshot(self) -> Snapshot:
-        return self._shelves.snapshot
+        return self._group.snapshot
 
     def release(self) -> None:
         """Let other processes write; changes that were not committed are dropped. Searching goes on."""
@@ -461,9 +462,9 @@ class Index:
             )
         watch = Stopwatch()
 
-        def found_on(shelves: Shelves) -> SearchResult:
-            asked = self._asked(shelves, sources, key, region, chosen, watch)
-            return search(shelves, asked, top=top, recipe=chosen, without=key, watch=watch)
+        def found_on(group: SegmentGroup) -> SearchResult:
+            asked = self._asked(group, sources, key, region, chosen, watch)
+            return search(group, asked, top=top, recipe=chosen, without=key, watch=watch)
 
         found = self._look(found_on)
         sure = tuple(hit for hit in found.hits if (hit.confidence or 0) >= min_confidence)
@@ -479,46 +480,46 @@ class Index:
         """What a picture, or an indexed one (``key``), has in common with the indexed picture ``other``: one hit."""
         chosen = RECIPES["verified"]
 
-        def found_on(shelves: Shelves) -> SearchResult:
-            asked = self._asked(shelves, source, key, region, chosen, Stopwatch())
+        def found_on(group: SegmentGroup) -> SearchResult:
+            asked = self._asked(group, source, key, region, chosen, Stopwatch())
             if len(asked) > 1:
                 raise UsageError("two pictures are compared; give one beside the key of the other")
-            return compare(shelves, asked[0], other, recipe=chosen)
+            return compare(group, asked[0], other, recipe=chosen)
 
         return self._look(found_on)
 
-    def _look(self, found_on: Callable[[Shelves], SearchResult]) -> SearchResult:
-        """What is found on the shelves as they are now: one state for all of a search, though threads may refresh."""
+    def _look(self, found_on: Callable[[SegmentGroup], SearchResult]) -> SearchResult:
+        """What is found in the commit that is open now: one for all of a search, though threads may refresh."""
         while True:
-            shelves = self._shelves
+            group = self._group
             try:
-                return found_on(shelves)
+                return found_on(group)
             except IndexDamagedError:
                 # A searcher elsewhere that opens a commit again finds it gone where there was a merge since.
-                if shelves.in_one_place or read_manifest(self.path) == shelves.snapshot.manifest:
+                if group.in_one_place or read_manifest(self.path) == group.snapshot.manifest:
                     raise
                 self.refresh()
 
-    def insist_on_searchable(self, recipe: Recipe) -> None:
+    def require_searchable(self, recipe: Recipe) -> None:
         """Raise UsageError where this index, or the way it is searched, lacks what the recipe needs; it says what."""
-        insist_on_searchable(self._shelves, recipe)
+        require_searchable(self._group, recipe)
 
     def _asked(
         self,
-        shelves: Shelves,
+        group: SegmentGroup,
         sources: Sequence[Source],
         key: str | None,
         region: Region | Sequence[float] | None,
         recipe: Recipe,
         watch: Stopwatch,
-    ) -> list[Question]:
+    ) -> list[Query]:
         box = region if region is None or isinstance(region, Region) else Region(*region)
-        reader = Reader(_features_of(shelves.snapshot), self.images)
-        assigner = self._assigner_of(shelves.snapshot)
+        reader = Reader(_features_of(group.snapshot), self.images)
+        assigner = self._assigner_of(group.snapshot)
         asked = [reader.ask(source, box, assigner, recipe.assign, watch) for source in sources]
         if key is not None:
             with watch.stage("features"):
-                asked.append(ask_stored(shelves, key, box))
+                asked.append(ask_stored(group, key, box))
         if not asked:
             raise UsageError("nothing to search with; give a picture or the key of an indexed one")
         if box and len(asked) > 1:

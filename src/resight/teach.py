@@ -113,7 +113,7 @@ def learn_similarity(
             asked.append(Asked(pictures[place[key]][2][0].word, others, ignored))
             thing.append(name)
     word = np.arange(len(span), dtype=np.int32)
-    counts = np.sum([part.living(word) for part in snapshot.parts], axis=0)
+    counts = np.sum([segment.living(word) for segment in snapshot.views[0]], axis=0)
     given = examples(lists, asked, thing, pictures=len(pictures), counts=counts, options=options)
     name = fingerprint(options, _named(snapshot, things, unsure))
     known, tried = _resumed(state, name), []

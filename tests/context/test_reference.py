@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resight.context import Reference, Terms, contextual, distances, insist_on_context, nearest
+from resight.context import Reference, Terms, contextual, distances, nearest, require_context
 from resight.context.neighbours import smallest
 from resight.errors import UsageError
 from resight.options import ContextOptions, ScoringOptions
 from resight.postings import forward
-from resight.scoring import Part
+from resight.scoring import CollectionStatistics, Query, SegmentView, collection_statistics
 
 from ..support.quantised import Collection, lists_of, picture, random_collection
 
@@ -20,9 +22,17 @@ SYMMETRIC = ("l1", "l2", "cosine", "density", "hamming")
 MEASURES = (*SYMMETRIC, "burst")
 
 
-def part_of(collection: Collection) -> Part:
-    pictures = collection.pictures
-    return Part.of(lists_of(pictures, collection.k), pictures=len(pictures), idf=np.ones(collection.k, np.float32))
+def weighed(
+    pictures: Sequence[Query], k: int, scoring: ScoringOptions | None = None
+) -> tuple[SegmentView, CollectionStatistics]:
+    """Pictures whose words all weigh the same."""
+    segment = SegmentView.of(lists_of(pictures, k), pictures=len(pictures))
+    scoring = scoring or ScoringOptions()
+    return segment, collection_statistics([segment], scoring, idf=np.ones(k, np.float32))
+
+
+def learn(collection: Collection, scoring: ScoringOptions, context: ContextOptions) -> Reference:
+    return Reference.learn(*weighed(collection.pictures, collection.k, scoring), scoring=scoring, context=context)
 
 
 def test_forward_turns_lists_round() -> None:
@@ -49,9 +59,9 @@ def test_smallest_are_ordered_by_value_and_then_by_number(values: list[float], c
 def test_distances_are_those_of_vectors(measure: str) -> None:
     """l1 and l2 against dense vectors; the same in both directions by each of these measures."""
     collection = random_collection(5, features=60)
-    part, n = part_of(collection), len(collection.pictures)
+    n = len(collection.pictures)
     scoring = ScoringOptions(measure=measure, weak_geometry=False, intra="none", mixture=1e-6)  # where log x + 1 is x
-    near = nearest(part, kept=n, scoring=scoring)
+    near = nearest(*weighed(collection.pictures, collection.k, scoring), kept=n, scoring=scoring)
     found = np.full((n, n), np.inf)
     for i, (others, apart) in enumerate(zip(near.picture, near.distance, strict=True)):
         found[i, others[others >= 0]] = apart[others >= 0]
@@ -68,8 +78,9 @@ def test_distances_are_those_of_vectors(measure: str) -> None:
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32), measure=st.sampled_from(MEASURES))
 def test_kept_neighbours_are_the_first_of_all(seed: int, measure: str) -> None:
-    part, scoring = part_of(random_collection(seed)), ScoringOptions(measure=measure)
-    whole, few = (nearest(part, kept=kept, scoring=scoring) for kept in (part.pictures, 5))
+    collection, scoring = random_collection(seed), ScoringOptions(measure=measure)
+    known = weighed(collection.pictures, collection.k, scoring)
+    whole, few = (nearest(*known, kept=kept, scoring=scoring) for kept in (len(collection.pictures), 5))
     assert np.array_equal(few.picture, whole.picture[:, :5])
     assert np.array_equal(few.distance, whole.distance[:, :5])
     for row, others in enumerate(whole.picture):
@@ -83,9 +94,9 @@ def test_a_later_picture_gets_the_term_it_would_have_had(measure: str, method: s
     collection = random_collection(8, pictures=80, features=60)
     scoring = ScoringOptions(measure=measure, weak_geometry=False)
     context = ContextOptions(method=method, epsilon=1e-7, kept=0)
-    whole = Reference.learn(part_of(collection), scoring=scoring, context=context)
+    whole = learn(collection, scoring, context)
     last = collection.pictures.pop()
-    without = Reference.learn(part_of(collection), scoring=scoring, context=context)
+    without = learn(collection, scoring, context)
     (term,) = without.terms_of([last])
     assert term == pytest.approx(whole.terms.delta[-1], rel=0.05)
     assert without.terms.delta == pytest.approx(whole.terms.delta[:-1], rel=0.1)
@@ -93,10 +104,10 @@ def test_a_later_picture_gets_the_term_it_would_have_had(measure: str, method: s
 
 def test_terms_of_later_pictures_by_hand() -> None:
     """Of unit vectors (1, 0), (0, 1) and (1, 1) / √2, cosine gives the last distances √2 and √2 to the others."""
-    part = Part.of(lists_of([picture([0]), picture([1]), picture([2])], 4), pictures=3, idf=np.ones(4, np.float32))
+    shown = weighed([picture([0]), picture([1]), picture([2])], 4)
     scoring, terms = ScoringOptions(measure="cosine"), Terms(np.array([2.0, 3.0, 1.0]), radius=5.0)
     for method, alpha, right in (("cdm", 0.5, 5 / (np.sqrt(2) * 2.5)), ("nicdm", 0.25, (5 / np.sqrt(2)) ** 0.25)):
-        reference = Reference(part, terms, scoring, ContextOptions(method=method, neighbours=2, alpha=alpha))
+        reference = Reference(*shown, terms, scoring, ContextOptions(method=method, neighbours=2, alpha=alpha))
         found = reference.terms_of([picture([0, 1]), picture([3]), picture([0])])
         assert found[0] == pytest.approx(right)
         assert found[1] == 1  # it has nothing in common with any
@@ -109,9 +120,9 @@ def test_exact_copies_are_no_crowd(measure: str) -> None:
     collection = random_collection(9, pictures=40, features=60)
     name, _, weights = measure.partition(" ")
     scoring, context = ScoringOptions(measure=name, weights=weights or "idf"), ContextOptions(method="cdm", kept=0)
-    before = Reference.learn(part_of(collection), scoring=scoring, context=context).terms.delta
+    before = learn(collection, scoring, context).terms.delta
     collection.pictures += [collection.pictures[3]] * 15
-    after = Reference.learn(part_of(collection), scoring=scoring, context=context)
+    after = learn(collection, scoring, context)
     assert after.terms.delta[40:] == pytest.approx(after.terms.delta[3], rel=1e-4)
     assert after.terms.delta.max() < 3 * before.max()
     assert after.terms.delta.min() > before.min() / 3
@@ -122,17 +133,15 @@ def test_exact_copies_are_no_crowd(measure: str) -> None:
 @pytest.mark.parametrize("method", ["nicdm", "cdm", "sinkhorn"])
 def test_a_reference_of_one_picture_says_nothing(method: str) -> None:
     collection = random_collection(4)
-    part = Part.of(lists_of(collection.pictures[:1], collection.k), pictures=1, idf=np.ones(collection.k, np.float32))
-    reference = Reference.learn(part, scoring=ScoringOptions(), context=ContextOptions(method=method))
+    only = weighed(collection.pictures[:1], collection.k)
+    reference = Reference.learn(*only, scoring=ScoringOptions(), context=ContextOptions(method=method))
     assert reference.terms.delta.tolist() == [1]
     assert reference.terms_of(collection.pictures[1:4]).tolist() == [1, 1, 1]
 
 
 def test_a_neighbourhood_is_never_cut() -> None:
-    part, scoring = part_of(random_collection(7, features=60)), ScoringOptions(measure="l1")
-    short, long = (
-        Reference.learn(part, scoring=scoring, context=ContextOptions(method="nicdm", kept=kept)) for kept in (2, 10)
-    )
+    collection, scoring = random_collection(7, features=60), ScoringOptions(measure="l1")
+    short, long = (learn(collection, scoring, ContextOptions(method="nicdm", kept=kept)) for kept in (2, 10))
     assert short.terms.delta.tolist() == long.terms.delta.tolist()
 
 
@@ -140,7 +149,7 @@ def test_a_neighbourhood_is_never_cut() -> None:
 def test_a_reference_survives_being_stored(measure: str) -> None:
     collection = random_collection(6)
     scoring, context = ScoringOptions(measure=measure), ContextOptions(method="cdm", neighbours=3)
-    reference = Reference.learn(part_of(collection), scoring=scoring, context=context)
+    reference = learn(collection, scoring, context)
     again = Reference.from_bytes(reference.to_bytes())
     assert (again.scoring, again.context, again.terms.radius) == (scoring, context, reference.terms.radius)
     queries = [collection.query, *collection.pictures]
@@ -158,5 +167,5 @@ def test_contextual_scores_order_by_distance_times_term() -> None:
 @pytest.mark.parametrize("measure", ["knn", "negative", "asymmetric"])
 def test_measures_that_have_no_terms_are_refused(measure: str) -> None:
     with pytest.raises(UsageError, match=rf"^context .*, not for measure '{measure}'; set context\.method=none$"):
-        insist_on_context(ScoringOptions(measure=measure))
-    insist_on_context(ScoringOptions(measure="burst"))
+        require_context(ScoringOptions(measure=measure))
+    require_context(ScoringOptions(measure="burst"))

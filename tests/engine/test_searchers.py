@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import gc
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 
 from resight import Index
 from resight.engine import LocalEngine
-from resight.engine.searchers import Assigned, Searcher
+from resight.engine.searchers import Read, RemoteSearcher, Search, SearcherProcess, Shard
 from resight.errors import EngineError, IndexDamagedError, ResightError, UsageError
 from resight.features import extract
 from resight.images import from_array
@@ -28,7 +29,8 @@ from resight.options import (
     StoreOptions,
 )
 from resight.recipes import RECIPES, Recipe
-from resight.search import Letter, Question, Shelves, deal, question, search
+from resight.scoring import MEASURES, Query
+from resight.search import SearchRequest, SegmentGroup, quantise, search, share_out
 from resight.store import Snapshot, Writer, create, open_snapshot
 from resight.vocabulary import Assigner, Vocabulary
 
@@ -40,43 +42,55 @@ from ..support.stored import build as build_made
 from ..support.vocabularies import ready_in_thirds
 from .searched import FEATURES, SEGMENTS, fill, same
 
+T = TypeVar("T")
 SPREADABLE = [name for name, recipe in RECIPES.items() if recipe.scoring.measure != "knn"]
 CLUSTERS = 3
 COUNTS = (1, 2, 3, SEGMENTS + 2)  # of searchers
 
 
-class Wired(Shelves):
-    """Searchers in this process that hear and answer as through a wire."""
+class Wired(RemoteSearcher):
+    """One of several searchers in this process, which hears and answers as through a wire."""
 
-    def __init__(self, snapshot: Snapshot, searchers: list[Searcher], forgetful: bool) -> None:
-        dealt = deal(snapshot.manifest, len(searchers))
-        super().__init__(snapshot, dealt)
-        self._assigned, self._searchers = Assigned.shares(snapshot, dealt), searchers
-        self._dying = np.random.default_rng(1) if forgetful else None
-        self.sent: list[str] = []
+    def __init__(self, twins: Twins, number: int, shard: Shard) -> None:
+        self._twins, self._number, self._shard = twins, number, shard
 
-    def _send(self, letters: Mapping[int, Letter]) -> dict[int, Any]:
-        answers = {}
-        for n, letter in letters.items():
-            self.sent.append(letter.step)
-            if self._dying and self._dying.random() < 0.3:
-                self._searchers[n] = Searcher()
-            heard = pickle.loads(pickle.dumps((self._assigned[n], letter)))
-            answers[n] = pickle.loads(pickle.dumps(self._searchers[n].answer(*heard)))
-            if isinstance(answers[n], ResightError):
-                raise answers[n]
-        return answers
+    def _read(self, job: Read[T]) -> T:
+        found: T = self._answer(SearcherProcess.read, job)
+        return found
+
+    def _search(self, job: Search[T], request: SearchRequest) -> T:
+        light = replace(request, collections=[])
+        found: T = self._answer(SearcherProcess.search, job, light, request.collections)
+        return found
+
+    def _answer(self, call: Callable[..., Any], job: Any, *arguments: Any) -> Any:
+        method = job.func if isinstance(job, partial) else job
+        self._twins.sent.append(method.__name__)
+        heard = pickle.loads(pickle.dumps((self._shard, job, *arguments)))
+        answer = pickle.loads(pickle.dumps(call(self._twins.process(self._number), *heard)))
+        if isinstance(answer, ResightError):
+            raise answer
+        return answer
 
 
 class Twins:
     """What ``Index.spread`` wants, with so many searchers; forgetful ones die now and then, and others take over."""
 
     def __init__(self, count: int, *, forgetful: bool = False) -> None:
-        self.searchers, self._forgetful, self.asked = [Searcher() for _ in range(count)], forgetful, 0
+        self.processes, self.asked = [SearcherProcess() for _ in range(count)], 0
+        self.sent: list[str] = []
+        self._dying = np.random.default_rng(1) if forgetful else None
 
-    def shelves(self, snapshot: Snapshot) -> Shelves:
+    def process(self, number: int) -> SearcherProcess:
+        if self._dying and self._dying.random() < 0.3:
+            self.processes[number] = SearcherProcess()
+        return self.processes[number]
+
+    def group(self, snapshot: Snapshot) -> SegmentGroup:
         self.asked += 1
-        return Wired(snapshot, self.searchers, self._forgetful)
+        shards = share_out(snapshot.manifest, len(self.processes))
+        wired = [Wired(self, number, shard) for number, shard in enumerate(Shard.of(snapshot, shards))]
+        return SegmentGroup(snapshot, wired, shards)
 
 
 def spread(path: Path, count: int, *, forgetful: bool = False) -> Index:
@@ -123,25 +137,25 @@ ENDS = [np.ascontiguousarray(panorama(1)[:, a:b]) for a, b in ((20, SIZE - 10), 
 
 
 @pytest.fixture(scope="module")
-def asked() -> Callable[[Recipe], list[Question]]:
-    """What three pictures ask by a recipe. Found once: it takes longer than to search for them."""
+def asked() -> Callable[[Recipe], list[Query]]:
+    """Three pictures as queries of a recipe. Found once: it takes longer than to search for them."""
     found = [extract(from_array(picture, max_side=1024), options=FEATURES) for picture in (QUERY, *ENDS)]
-    assigner, known = Assigner(Vocabulary.ready()), dict[AssignOptions, list[Question]]()
+    assigner, known = Assigner(Vocabulary.ready()), dict[AssignOptions, list[Query]]()
 
-    def ask(recipe: Recipe) -> list[Question]:
+    def ask(recipe: Recipe) -> list[Query]:
         if recipe.assign not in known:
-            known[recipe.assign] = [question(assigner, features, recipe.assign) for features in found]
+            known[recipe.assign] = [quantise(assigner, features, recipe.assign) for features in found]
         return known[recipe.assign]
 
     return ask
 
 
-def agree(twin: Index, alone: Index, questions: list[Question], recipe: Recipe, top: int = 20) -> bool:
-    return same(*(search(index._shelves, questions, top=top, recipe=recipe) for index in (twin, alone)))
+def agree(twin: Index, alone: Index, queries: list[Query], recipe: Recipe, top: int = 20) -> bool:
+    return same(*(search(index._group, queries, top=top, recipe=recipe) for index in (twin, alone)))
 
 
 @pytest.mark.parametrize("name", SPREADABLE)
-def test_every_recipe(name: str, asked: Callable[[Recipe], list[Question]], alone: Index, twin: Index) -> None:
+def test_every_recipe(name: str, asked: Callable[[Recipe], list[Query]], alone: Index, twin: Index) -> None:
     recipe = RECIPES[name]
     whole, *ends = asked(recipe)
     assert agree(twin, alone, [whole], recipe)
@@ -179,7 +193,7 @@ OWN: dict[str, Recipe] = {
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("probe", [0, 1])
 def test_own_recipes_and_some_clusters_alone(
-    name: str, probe: int, asked: Callable[[Recipe], list[Question]], alone: Index, twin: Index
+    name: str, probe: int, asked: Callable[[Recipe], list[Query]], alone: Index, twin: Index
 ) -> None:
     recipe = replace(OWN[name], clusters=ClusterOptions(probe=probe))
     whole, *ends = asked(recipe)
@@ -197,21 +211,21 @@ FORGETTING = ["expanded", "union", "density", "density-hamming", "bow-negative",
 
 
 @pytest.mark.parametrize("recipe", FORGETTING)
-def test_searchers_that_forget_are_told_again(
-    recipe: str, asked: Callable[[Recipe], list[Question]], made: Path, alone: Index
+def test_searchers_that_forget_compute_again(
+    recipe: str, asked: Callable[[Recipe], list[Query]], made: Path, alone: Index
 ) -> None:
     with spread(made, 3, forgetful=True) as index:
         assert agree(index, alone, asked(RECIPES[recipe])[1:], RECIPES[recipe])
 
 
-def test_a_searcher_dies_that_another_has_taught(made: Path, alone: Index) -> None:
-    """Who comes to searchers later must be able to tell a new one all that the others know."""
+def test_a_searcher_dies_between_the_searches_of_two_indexes(made: Path, alone: Index) -> None:
+    """Each brings all that a new searcher needs to know of the others."""
     twins, wanted = Twins(3), alone.search(key="copy 1")
     with Index.open(made) as first, Index.open(made) as second:
         for index in (first, second):
             index.spread(twins)
             assert same(index.search(key="copy 1"), wanted)
-            twins.searchers[1] = Searcher()
+            twins.processes[1] = SearcherProcess()
             assert same(index.search(key="copy 1"), wanted)
 
 
@@ -220,7 +234,7 @@ def test_several_vocabularies(count: int, thirds: Path) -> None:
     found = extract(from_array(QUERY, max_side=1024), options=FEATURES)
     with Index.open(thirds) as alone, spread(thirds, count) as twin:
         for name in ("expanded", "union", "bow-l1", "bow-burst", "density"):
-            asked = question(alone._assigner, found, RECIPES[name].assign)
+            asked = quantise(alone._assigner, found, RECIPES[name].assign)
             assert agree(twin, alone, [asked], RECIPES[name])
         shallow = replace(RECIPES["bow-l1"], aggregate=AggregateOptions(depth=3, quantile=1.0))
         assert agree(twin, alone, [asked, asked], shallow, top=2)
@@ -238,15 +252,33 @@ def thirds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_messages_are_few_and_carry_no_descriptors(made: Path) -> None:
-    with spread(made, 2) as index:
+    twins = Twins(2)
+    with Index.open(made) as index:
+        index.spread(twins)
         index.search(key="copy 1")
-        shelves = index._shelves
-        assert isinstance(shelves, Wired)
-        shelves.sent.clear()
+        twins.sent.clear()
         index.search(key="copy 1", recipe="burst")
-        assert shelves.sent == ["stored", *["standing"] * 2, *["rows"] * 2]
-        (asked,) = shelves.stored([(0, next(open_snapshot(made).segments[0].table.all()))])
-        assert asked.features.descriptors.shape == (len(asked.features), 0)
+        assert twins.sent == ["stored_queries", *["top_k"] * 2, *["rows"] * 2]
+        row = next(index._snapshot.segments[0].table.all())
+        (query,) = index._group.stored_queries([(0, row)])
+        assert query.known_features.descriptors.shape == (len(query.known_features), 0)
+
+
+def test_statistics_are_gathered_first(made: Path, asked: Callable[[Recipe], list[Query]]) -> None:
+    """Those of a commit once, those of a query in as many rounds as its measure needs."""
+    twins = Twins(2)
+    with Index.open(made) as index:
+        index.spread(twins)
+        for name, first in (("bow-burst", ["count_words"] * 2), ("density", ["count_words", "count_words"])):
+            query, rounds = (
+                asked(RECIPES[name])[:1],
+                2 * MEASURES[RECIPES[name].scoring.measure].rounds(RECIPES[name].scoring),
+            )
+            for counted in (first, []):
+                twins.sent.clear()
+                search(index._group, query, top=3, recipe=RECIPES[name])
+                assert twins.sent[: len(counted) + rounds] == [*counted, *["statistics"] * rounds]
+                assert twins.sent[len(counted) + rounds] == "top_k"
 
 
 # --- what cannot be
@@ -258,8 +290,8 @@ def test_what_needs_all_pictures_in_one_place_says_so(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"knn needs all pictures in one place; .* one of the recipes expanded, "):
             index.search(QUERY, recipe="knn")
         with pytest.raises(UsageError, match="in one place"):
-            index.insist_on_searchable(RECIPES["knn"])
-        index.insist_on_searchable(RECIPES["density"])
+            index.require_searchable(RECIPES["knn"])
+        index.require_searchable(RECIPES["density"])
 
 
 def test_an_empty_index(tmp_path: Path) -> None:
@@ -274,11 +306,11 @@ def test_an_empty_index(tmp_path: Path) -> None:
 def test_errors_come_back_as_they_are(made: Path, tmp_path: Path) -> None:
     build_made(tmp_path / "i", [entry("a", 1)], [entry("b", 2)])
     with open_snapshot(tmp_path / "i") as snapshot:
-        shelves = Twins(2).shelves(snapshot)
+        group = Twins(2).group(snapshot)
         for file in (tmp_path / "i" / "segments").glob("*/sums.npy"):
             file.unlink()
         with pytest.raises(IndexDamagedError, match=r"sums\.npy"):
-            shelves.ask_of("rows", [(0, 0)])
+            group.rows([(0, 0)])
     with spread(made, 2) as index, pytest.raises(UsageError, match="no picture with the key 'nobody' is indexed"):
         index.search(key="nobody")
 
@@ -295,7 +327,7 @@ def test_a_commit_is_seen_and_searches_under_way_finish_on_theirs(tmp_path: Path
     with Index.create(tmp_path / "i", features=FEATURES) as index:
         fill(index)
     with Index.open(tmp_path / "i") as index, spread(tmp_path / "i", 2) as twin:
-        before, old = index.search(key="copy 1"), twin._shelves
+        before, old = index.search(key="copy 1"), twin._group
         with Index.open(tmp_path / "i") as writer:
             writer.add(QUERY, key="new")
         assert same(twin.search(key="copy 1"), before)
@@ -304,7 +336,7 @@ def test_a_commit_is_seen_and_searches_under_way_finish_on_theirs(tmp_path: Path
         after = twin.search(key="copy 1")
         assert same(after, index.search(key="copy 1"))
         assert "new" in {hit.key for hit in after.hits} - {hit.key for hit in before.hits}
-        twin._shelves = old
+        twin._group = old
         assert same(twin.search(key="copy 1"), before)
 
 
@@ -315,12 +347,12 @@ def test_a_merge_while_searchers_open_is_seen(tmp_path: Path) -> None:
         fill(index)
 
     class Late(Twins):
-        def shelves(self, snapshot: Snapshot) -> Shelves:
+        def group(self, snapshot: Snapshot) -> SegmentGroup:
             if len(snapshot.segments) > 1:
                 with Index.open(folder) as other:
                     other.merge()
-            found = super().shelves(snapshot)
-            found.ask_of("rows", [(number, 0) for number in range(len(snapshot.segments))])
+            found = super().group(snapshot)
+            found.rows([(number, 0) for number in range(len(snapshot.segments))])
             return found
 
     with Index.open(folder) as index:
@@ -329,7 +361,7 @@ def test_a_merge_while_searchers_open_is_seen(tmp_path: Path) -> None:
         assert index.search(key="copy 1").hits
 
 
-# --- dealing
+# --- sharing out
 
 
 def sized(folder: Path, *features: int) -> list[list[int]]:
@@ -339,7 +371,7 @@ def sized(folder: Path, *features: int) -> list[list[int]]:
             writer.add(entry(str(number), number, features=count))
             writer.commit()
     with open_snapshot(folder) as snapshot:
-        return deal(snapshot.manifest, 3)
+        return share_out(snapshot.manifest, 3)
 
 
 def test_a_searcher_that_opens_a_merged_commit_again(tmp_path: Path) -> None:
@@ -349,19 +381,19 @@ def test_a_searcher_that_opens_a_merged_commit_again(tmp_path: Path) -> None:
     twins = Twins(2)
     with Index.open(index.path) as spread_out:
         spread_out.spread(twins)
-        old = spread_out._shelves
+        old = spread_out._group
         for number in range(2):
             with Index.open(index.path) as other:
                 other.add(texture(200 + number, size=SIZE), key=f"new {number}")
                 other.merge()
                 wanted, compared = other.search(key="copy 1"), other.compare(key="wall 0", other="wall 1")
-            twins.searchers[0] = Searcher()
+            twins.processes[0] = SearcherProcess()
             assert same(spread_out.search(key="copy 1"), wanted)
-            spread_out._shelves = old  # as of a search that has been under way all the time
+            spread_out._group = old  # as of a search that has been under way all the time
             assert same(spread_out.compare(key="wall 0", other="wall 1"), compared)
         for file in index.path.glob("segments/*/sums.npy"):
             file.unlink()
-        twins.searchers[0] = Searcher()
+        twins.processes[0] = SearcherProcess()
         with pytest.raises(IndexDamagedError, match=r"sums\.npy"):
             spread_out.search(key="copy 1")
 
@@ -383,14 +415,14 @@ def test_searchers_let_old_commits_go(tmp_path: Path) -> None:
                 open_now.append(open_files(index.path))
             assert open_now[2:] == [open_now[1]] * 2
             before = open_now[-1]
-            twins.searchers[0].rest()
+            twins.processes[0].rest()
             assert open_files(index.path) < before
     finally:
         gc.enable()
 
 
 class Full:
-    def shelves(self, snapshot: Snapshot) -> Shelves:
+    def group(self, snapshot: Snapshot) -> SegmentGroup:
         raise EngineError("no room")
 
 
@@ -415,7 +447,7 @@ def test_an_index_that_closes_asks_no_searcher(tmp_path: Path) -> None:
         assert "new" in again
 
 
-def test_segments_are_dealt_evenly(tmp_path: Path) -> None:
+def test_segments_are_shared_out_evenly(tmp_path: Path) -> None:
     assert sized(tmp_path / "a", 5, 9, 2, 4, 3, 1) == [[1], [0, 2, 5], [3, 4]]  # 9, 8 and 7
     assert sized(tmp_path / "b", 5, 5) == [[0], [1]]
     assert sized(tmp_path / "c", 0, 0, 0, 0) == [[0, 3], [1], [2]]

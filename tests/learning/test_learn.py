@@ -13,7 +13,6 @@ from resight.learning import Asked, Examples, Tried, examples, learn
 from resight.learning.learn import _fit
 from resight.learning.patterns import finest
 from resight.options import LearnOptions, ScoringOptions
-from resight.scoring import Query, score
 
 from ..support.things import all_asked, dense, lists_of, things
 
@@ -92,10 +91,10 @@ def test_queries_for_one_thing_share_a_fold() -> None:
 
 def test_rivals_are_irrelevant_pictures_the_most_alike_and_some_others() -> None:
     given = made(0, options=replace(OPTIONS, rivals=8))
-    for query, rivals in zip(given.asked, given.rivals, strict=True):
+    scored = given.scores(ScoringOptions(measure="cosine"))
+    for query, rivals, scores in zip(given.asked, given.rivals, scored, strict=True):
         assert len(rivals) == 8 + 2
         assert not {*rivals.tolist()} & {*query.relevant.tolist(), *query.ignored.tolist()}
-        (scores,) = score(Query.of_words(query.word), [given.part], options=ScoringOptions(measure="cosine"))
         irrelevant = np.setdiff1d(np.arange(25 * EACH), [*query.relevant, *query.ignored])
         assert {*irrelevant[np.argsort(-scores[irrelevant], kind="stable")[:8]].tolist()} <= {*rivals.tolist()}
     everything = made(0, options=replace(OPTIONS, rivals=1000))

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from resight.options import ScoringOptions
 from resight.postings import cells
-from resight.scoring import MEASURES, Part, hamming, kernels, matches, score
+from resight.scoring import MEASURES, SegmentView, hamming, kernels, matches
 from resight.scoring.voting import INTRA
 from resight.vocabulary import spans
 
 from ..support import quantised
-from ..support.quantised import Array, Collection, random_collection
+from ..support.quantised import Array, Collection, WeighedSegment, random_collection, score
 from . import twins
 
 few = settings(max_examples=25, deadline=None)
@@ -61,10 +61,10 @@ def choices(rng: np.random.Generator, count: int) -> list[Array]:
     return [*(c for c in chosen if len(c)), *np.arange(count)[:, None]]
 
 
-def ordered(part: Part, bounds: Array, *, with_cells: bool) -> Part:
+def ordered(segment: WeighedSegment, bounds: Array, *, with_cells: bool) -> WeighedSegment:
     """The same, with its pictures in clusters."""
-    places = cells(part.read(None, "image"), bounds)
-    return replace(part, bounds=bounds, cells=(lambda words: places) if with_cells else None)
+    places = cells(segment.read(None, "image"), bounds)
+    return replace(segment, bounds=bounds, cells=(lambda words: places) if with_cells else None)
 
 
 def inside(bounds: Array, clusters: Array) -> Array:
@@ -107,16 +107,16 @@ def test_cells_by_hand() -> None:
     pictures = [quantised.picture([0]), quantised.picture([0, 0]), quantised.picture([1, 0])]
     lists = quantised.lists_of(pictures, 3)
     assert cells(lists, np.array([0, 2, 2, 3])).tolist() == [[0, 3, 3, 4], [0, 0, 0, 1], [0, 0, 0, 0]]
-    part = ordered(quantised.part_of(pictures, 3, np.ones(3)), np.array([0, 2, 2, 3]), with_cells=True)
-    row, place, seen = part.find(np.array([1, 0, 2], np.int32), np.array([2]), "image")
+    segment = ordered(quantised.segment_of(pictures, 3, np.ones(3)), np.array([0, 2, 2, 3]), with_cells=True)
+    row, place, seen = segment.find(np.array([1, 0, 2], np.int32), np.array([2]), "image")
     assert np.arange(3)[row].tolist() == [0, 1]
     assert [seen.image[seen.offsets[p] : seen.offsets[p + 1]].tolist() for p in place] == [[2], [2]]
-    row, place, seen = part.find(np.array([0, 1], np.int32), np.array([0, 2]), "image")
+    row, place, seen = segment.find(np.array([0, 1], np.int32), np.array([0, 2]), "image")
     assert np.arange(2)[row].tolist() == [0, 0, 1]  # cluster 1 lies between, though it is empty
     assert [seen.image[seen.offsets[p] : seen.offsets[p + 1]].tolist() for p in place] == [[0, 1, 1], [2], [2]]
 
 
-# --- parts
+# --- segments
 
 
 @few
@@ -124,24 +124,24 @@ def test_cells_by_hand() -> None:
 def test_pictures_and_their_clusters(collection: Collection, seed: int) -> None:
     rng, pictures = np.random.default_rng(seed), len(collection.pictures)
     bounds = drawn_bounds(rng, pictures)
-    part = ordered(collection.part, bounds, with_cells=False)
+    segment = ordered(collection.segment, bounds, with_cells=False)
     for clusters in choices(rng, len(bounds) - 1):
-        assert np.array_equal(part.seen(clusters), collection.alive & inside(bounds, clusters))
-    assert np.array_equal(part.seen(None), collection.alive)
+        assert np.array_equal(segment.seen(clusters), collection.alive & inside(bounds, clusters))
+    assert np.array_equal(segment.seen(None), collection.alive)
     some = rng.integers(0, pictures, 4)
-    found = part.clusters_of(some)
+    found = segment.clusters_of(some)
     assert found is not None
     assert found.tolist() == [c for c in range(len(bounds) - 1) if any(bounds[c] <= i < bounds[c + 1] for i in some)]
-    assert collection.part.clusters_of(some) is None
+    assert collection.segment.clusters_of(some) is None
 
 
 def test_lists_in_memory_know_their_clusters() -> None:
     collection, bounds = random_collection(1), np.array([0, 9, 25])
     lists = quantised.lists_of(collection.pictures, collection.k)
-    part = Part.of(lists, pictures=25, idf=collection.idf.astype(np.float32), bounds=bounds)
-    assert part.cells
-    assert np.array_equal(part.cells(np.zeros(0, np.int32)), twins.cells(lists.offsets, lists.image, bounds))
-    assert part.seen(np.array([1])).tolist() == [False] * 9 + [True] * 16
+    segment = SegmentView.of(lists, pictures=25, bounds=bounds)
+    assert segment.cells
+    assert np.array_equal(segment.cells(np.zeros(0, np.int32)), twins.cells(lists.offsets, lists.image, bounds))
+    assert segment.seen(np.array([1])).tolist() == [False] * 9 + [True] * 16
 
 
 # --- scores
@@ -157,11 +157,11 @@ def test_scores_are_those_of_all_or_0(
 ) -> None:
     rng = np.random.default_rng(seed)
     bounds = drawn_bounds(rng, len(collection.pictures))
-    (flat,) = score(collection.query, [collection.part], options=options)
-    part = ordered(collection.part, bounds, with_cells=with_cells)
-    assert score(collection.query, [part], options=options)[0].tobytes() == flat.tobytes()
+    (flat,) = score(collection.query, [collection.segment], options=options)
+    segment = ordered(collection.segment, bounds, with_cells=with_cells)
+    assert score(collection.query, [segment], options=options)[0].tobytes() == flat.tobytes()
     for clusters in choices(rng, len(bounds) - 1):
-        (found,) = score(collection.query, [part], options=options, clusters=clusters)
+        (found,) = score(collection.query, [segment], options=options, clusters=clusters)
         assert found.tolist() == (flat * inside(bounds, clusters)).tolist()
 
 
@@ -176,29 +176,29 @@ def test_weights_between_pictures_are_those_of_the_visited(
     """As if there were no other pictures; but words weigh what they weigh among all."""
     rng = np.random.default_rng(seed)
     bounds = drawn_bounds(rng, len(collection.pictures))
-    part = ordered(collection.part, bounds, with_cells=with_cells)
+    segment = ordered(collection.segment, bounds, with_cells=with_cells)
     for clusters in choices(rng, len(bounds) - 1):
         visited = inside(bounds, clusters) & collection.alive
         alone = [p for p, seen in zip(collection.pictures, visited, strict=True) if seen]
-        (right,) = score(collection.query, [quantised.part_of(alone, collection.k, collection.idf)], options=options)
-        (found,) = score(collection.query, [part], options=options, clusters=clusters)
+        (right,) = score(collection.query, [quantised.segment_of(alone, collection.k, collection.idf)], options=options)
+        (found,) = score(collection.query, [segment], options=options, clusters=clusters)
         assert found[visited].tolist() == right.tolist()
         assert not found[~visited].any()
 
 
 @pytest.mark.parametrize("options", [*SYSTEMS.values(), *INTER.values()], ids=[*SYSTEMS, *INTER])
-def test_parts_with_and_without_cells_make_one_collection(options: ScoringOptions) -> None:
+def test_segments_with_and_without_cells_make_one_collection(options: ScoringOptions) -> None:
     """As a large segment and a small one; each has pictures of both clusters."""
     collection = random_collection(4, pictures=30, removed=0.2)
-    parts = collection.parts([0, 20, 30])
-    parts = [
-        ordered(parts[0], np.array([0, 12, 15, 20]), with_cells=True),
-        ordered(parts[1], np.array([0, 4, 4, 10]), with_cells=False),
+    segments = collection.segments([0, 20, 30])
+    segments = [
+        ordered(segments[0], np.array([0, 12, 15, 20]), with_cells=True),
+        ordered(segments[1], np.array([0, 4, 4, 10]), with_cells=False),
     ]
     visited = np.r_[[False] * 12, [True] * 8, [False] * 4, [True] * 6]
-    found = np.concatenate(score(collection.query, parts, options=options, clusters=np.array([1, 2])))
+    found = np.concatenate(score(collection.query, segments, options=options, clusters=np.array([1, 2])))
     left = replace(collection, alive=collection.alive & visited)
-    (right,) = score(collection.query, [quantised.part_of(left.pictures, left.k, collection.idf, left.alive)],
+    (right,) = score(collection.query, [quantised.segment_of(left.pictures, left.k, collection.idf, left.alive)],
                      options=options)  # fmt: skip
     assert found.tolist() == right.tolist()
     assert found.any()
@@ -206,29 +206,29 @@ def test_parts_with_and_without_cells_make_one_collection(options: ScoringOption
 
 @pytest.mark.parametrize("options", OF_ALL.values(), ids=OF_ALL)
 def test_what_is_counted_over_all_does_not_depend_on_what_is_visited(options: ScoringOptions) -> None:
-    """In two parts, one with cells and one without."""
+    """In two segments, one with cells and one without."""
     collection = random_collection(4, pictures=30, removed=0.2)
-    parts = collection.parts([0, 20, 30])
+    segments = collection.segments([0, 20, 30])
     clustered = [
-        ordered(parts[0], np.array([0, 12, 15, 20]), with_cells=True),
-        ordered(parts[1], np.array([0, 4, 4, 10]), with_cells=False),
+        ordered(segments[0], np.array([0, 12, 15, 20]), with_cells=True),
+        ordered(segments[1], np.array([0, 4, 4, 10]), with_cells=False),
     ]
     visited = np.r_[[False] * 12, [True] * 8, [False] * 4, [True] * 6]
     found = np.concatenate(score(collection.query, clustered, options=options, clusters=np.array([1, 2])))
-    whole = np.concatenate(score(collection.query, parts, options=options))
+    whole = np.concatenate(score(collection.query, segments, options=options))
     assert found.tolist() == (whole * visited).tolist()
     assert found.any()
 
 
 @pytest.mark.parametrize("measure", sorted(MEASURES.keys() - {"learnt"}))  # which is learnt for one vocabulary
 def test_clusters_seen_through_some_words(measure: str) -> None:
-    """A part with clusters as one of several vocabularies sees it."""
+    """A segment with clusters as one of several vocabularies sees it."""
     collection, options = random_collection(2, k=30, features=150, removed=0.2), ScoringOptions(measure=measure)
     bounds, clusters = np.array([0, 7, 7, 16, 25]), np.array([0, 3])
     for span in spans(collection.k, 3):
         asked = replace(collection.query, words=collection.query.words.within(span))
         scores = [
-            score(asked, [ordered(collection.part, bounds, with_cells=c).within(span)], options=options,
+            score(asked, [ordered(collection.segment, bounds, with_cells=c).within(span)], options=options,
                   clusters=clusters)[0]
             for c in (False, True)
         ]  # fmt: skip
@@ -236,19 +236,19 @@ def test_clusters_seen_through_some_words(measure: str) -> None:
         assert not scores[0][7:16].any()
         assert scores[0].tolist() == scores[1].tolist()
         if not (measure == "hamming" and options.inter):
-            (flat,) = score(asked, [collection.part.within(span)], options=options)
+            (flat,) = score(asked, [collection.segment.within(span)], options=options)
             assert scores[0].tolist() == (flat * inside(bounds, clusters)).tolist()
 
 
-def test_large_parts_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads share the pictures of a large part, whose lists are looked at in clusters."""
+def test_large_segments_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads share the pictures of a large segment, whose lists are looked at in clusters."""
     collection = random_collection(5, k=12, pictures=40, removed=0.1)
     bounds, clusters = np.array([0, 3, 11, 19, 28, 40]), np.array([1, 2, 4])
-    part = ordered(collection.part, bounds, with_cells=True)
+    segment = ordered(collection.segment, bounds, with_cells=True)
     monkeypatch.setattr(hamming, "processors", lambda: 3)
-    whole = [score(collection.query, [part], options=o, clusters=clusters)[0] for o in ALL_HAMMING]
+    whole = [score(collection.query, [segment], options=o, clusters=clusters)[0] for o in ALL_HAMMING]
     monkeypatch.setattr(hamming, "SMALL", 10)
-    cut = [score(collection.query, [part], options=o, clusters=clusters)[0] for o in ALL_HAMMING]
+    cut = [score(collection.query, [segment], options=o, clusters=clusters)[0] for o in ALL_HAMMING]
     assert [c.tolist() for c in cut] == [w.tolist() for w in whole]
     assert all(w.any() for w in whole)
 
@@ -267,10 +267,10 @@ def test_matches_are_found_in_the_clusters_of_their_pictures(
 ) -> None:
     rng, pictures = np.random.default_rng(seed), len(collection.pictures)
     bounds, options = drawn_bounds(rng, pictures), ScoringOptions()
-    part = ordered(collection.part, bounds, with_cells=with_cells)
+    segment = ordered(collection.segment, bounds, with_cells=with_cells)
     wanted = rng.permutation(pictures)[: rng.integers(1, pictures + 1)]
     slot_of = np.full(pictures, -1, np.int32)
     slot_of[wanted] = np.arange(len(wanted))
     query = collection.query.words
-    flat = matches(query, collection.part, slot_of, options)
-    assert matches(query, part, slot_of, options, part.clusters_of(wanted)).tolist() == flat.tolist()
+    flat = matches(query, collection.segment, slot_of, options)
+    assert matches(query, segment, slot_of, options, segment.clusters_of(wanted)).tolist() == flat.tolist()

@@ -11,10 +11,20 @@ import pytest
 
 from resight.options import ScoringOptions
 from resight.postings import cells
-from resight.scoring import Part, Query, score
+from resight.scoring import Query
 from resight.scoring.density import vote_in_order
 
-from ..support.quantised import Array, Collection, hamming, lists_of, part_of, picture, random_collection
+from ..support.quantised import (
+    Array,
+    Collection,
+    WeighedSegment,
+    hamming,
+    lists_of,
+    picture,
+    random_collection,
+    score,
+    segment_of,
+)
 from .twins import density_score, popcount
 
 LAMBDA = 0.06
@@ -22,14 +32,14 @@ DENSITY = ScoringOptions(measure="density", mixture=LAMBDA)
 ODDS = LAMBDA / (1 - LAMBDA)
 
 
-def scores(query: Query, parts: Sequence[Part], options: ScoringOptions = DENSITY) -> Array:
-    return np.concatenate(score(query, parts, options=options))
+def scores(query: Query, segments: Sequence[WeighedSegment], options: ScoringOptions = DENSITY) -> Array:
+    return np.concatenate(score(query, segments, options=options))
 
 
 def test_by_hand() -> None:
     shown = [picture([0, 0, 1]), picture([0, 2]), picture([2, 2, 2, 2, 1])]
-    part = part_of(shown, 4, np.ones(4))
-    found = scores(picture([0, 2, 3]), [part])
+    segment = segment_of(shown, 4, np.ones(4))
+    found = scores(picture([0, 2, 3]), [segment])
     # 10 features in all; word 0 is in three of them, word 2 in five, word 3 in none.
     first = log(ODDS * 2 * 10 / (3 * 3) + 1)
     second = log(ODDS * 1 * 10 / (3 * 2) + 1) + log(ODDS * 1 * 10 / (5 * 2) + 1)
@@ -38,21 +48,21 @@ def test_by_hand() -> None:
 
 
 def test_votes_of_every_query_feature_add_up() -> None:
-    part = part_of([picture([0, 1]), picture([1])], 2, np.ones(2))
-    assert scores(picture([0, 0, 0]), [part]) == pytest.approx(3 * scores(picture([0]), [part]), rel=1e-6)
+    segment = segment_of([picture([0, 1]), picture([1])], 2, np.ones(2))
+    assert scores(picture([0, 0, 0]), [segment]) == pytest.approx(3 * scores(picture([0]), [segment]), rel=1e-6)
 
 
 def test_baselines_by_hand() -> None:
-    part = part_of([picture([0, 0, 1]), picture([1, 2])], 3, np.array([2.0, 0.5, 1.0]))
+    segment = segment_of([picture([0, 0, 1]), picture([1, 2])], 3, np.array([2.0, 0.5, 1.0]))
     query = picture([0, 0, 1, 2])
-    assert scores(query, [part], ScoringOptions(measure="tf")).tolist() == [5, 2]  # 2 · 2 + 1 · 1; 1 + 1
-    assert scores(query, [part], ScoringOptions(measure="tf-idf")).tolist() == [8.5, 1.5]
+    assert scores(query, [segment], ScoringOptions(measure="tf")).tolist() == [5, 2]  # 2 · 2 + 1 · 1; 1 + 1
+    assert scores(query, [segment], ScoringOptions(measure="tf-idf")).tolist() == [8.5, 1.5]
 
 
 def test_fixed_weights_of_matches_by_hand() -> None:
     shown = [picture([0, 0, 1], [0b0, 0b111, 0b0]), picture([1], [2**64 - 1])]
-    part = part_of(shown, 2, np.array([7.0, 9.0]))
-    found = scores(picture([0, 1], [0b1, 0b0]), [part], hamming(weights="fixed"))
+    segment = segment_of(shown, 2, np.array([7.0, 9.0]))
+    found = scores(picture([0, 1], [0b1, 0b0]), [segment], hamming(weights="fixed"))
     assert found == pytest.approx([3 / np.sqrt(5), 0])  # over the length of (2, 1)
 
 
@@ -63,7 +73,7 @@ def test_lists_of_words_are_the_sets(seed: int, assigned: int) -> None:
     made = random_collection(seed, assigned=assigned, removed=0.3)
     words = made.query.words
     position = np.arange(len(words)) - np.searchsorted(words.feature, words.feature)
-    assert scores(made.query, [made.part]) == pytest.approx(general_form(made, words.feature, position), rel=1e-5)
+    assert scores(made.query, [made.segment]) == pytest.approx(general_form(made, words.feature, position), rel=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -73,7 +83,7 @@ def test_words_of_one_level_are_one_set(seed: int) -> None:
     position = np.arange(len(words)) - np.searchsorted(words.feature, words.feature)
     level = (position + 1) // 2  # 0, 1, 1, 2, 2, …
     asked = replace(made.query, words=replace(words, level=level.astype(np.int32)))
-    assert scores(asked, [made.part]) == pytest.approx(general_form(made, words.feature, level), rel=1e-5)
+    assert scores(asked, [made.segment]) == pytest.approx(general_form(made, words.feature, level), rel=1e-5)
 
 
 def general_form(made: Collection, feature: Array, order: Array) -> Array:
@@ -98,14 +108,14 @@ def test_shells_of_signatures_are_the_sets(seed: int) -> None:
         words.feature[row], apart[row, posting], lists.image[posting], made.alive, lengths(made.pictures), LAMBDA
     )
     options = hamming(threshold=24, weights="density", mixture=LAMBDA)
-    assert scores(made.query, [made.part], options) == pytest.approx(wanted, rel=1e-5)
+    assert scores(made.query, [made.segment], options) == pytest.approx(wanted, rel=1e-5)
 
 
 def test_several_words_of_a_feature_share_their_shells() -> None:
     """A row with its own list to itself still counts what lies as near in the lists of its feature's other words."""
     shown = [picture([0], [0b0]), picture([1, 1], [0b1, 0b11])]
     asked = picture([0, 1], [0, 0], feature=[0, 0])
-    found = scores(asked, [part_of(shown, 2, np.ones(2))], hamming(weights="density", mixture=LAMBDA))
+    found = scores(asked, [segment_of(shown, 2, np.ones(2))], hamming(weights="density", mixture=LAMBDA))
     near, farther = log(ODDS * 3 / (1 * 1) + 1), log(ODDS * 3 / (2 * 2) + 1) + log(ODDS * 3 / (3 * 2) + 1)
     assert found == pytest.approx([near, farther], rel=1e-6)
 
@@ -114,18 +124,18 @@ def test_a_set_is_counted_for_each_word_by_itself() -> None:
     """Two descriptors of a picture that are equally far in two words of a feature: two votes of one, not one of two."""
     shown = [picture([0, 1], [0b1, 0b1]), picture([0], [2**64 - 1])]
     asked = picture([0, 1], [0, 0], feature=[0, 0])
-    found = scores(asked, [part_of(shown, 2, np.ones(2))], hamming(weights="density", mixture=LAMBDA))
+    found = scores(asked, [segment_of(shown, 2, np.ones(2))], hamming(weights="density", mixture=LAMBDA))
     assert found == pytest.approx([2 * log(ODDS * 3 / (2 * 2) + 1), 0], rel=1e-6)
 
 
 def test_clusters_leave_scores_by_shells_as_they_are() -> None:
     made = random_collection(3, k=12, pictures=40, assigned=2, removed=0.2)
     bounds, clusters, options = np.array([0, 3, 11, 19, 28, 40]), np.array([1, 2, 4]), hamming(weights="density")
-    part = made.part
-    places = cells(part.read(None, "image"), bounds)
+    segment = made.segment
+    places = cells(segment.read(None, "image"), bounds)
     visited = np.isin(np.repeat(np.arange(5), np.diff(bounds)), clusters)
-    whole = scores(made.query, [part], options)
-    for some in (replace(part, bounds=bounds), replace(part, bounds=bounds, cells=lambda words: places)):
+    whole = scores(made.query, [segment], options)
+    for some in (replace(segment, bounds=bounds), replace(segment, bounds=bounds, cells=lambda words: places)):
         (found,) = score(made.query, [some], options=options, clusters=clusters)
         assert found.tolist() == (whole * visited).tolist()
 
@@ -135,7 +145,7 @@ def test_the_general_form_is_the_bag_of_words_form_with_one_set() -> None:
     lists, words = lists_of(made.pictures, made.k), made.query.words
     row, posting = np.nonzero(words.word[:, None] == np.repeat(np.arange(made.k), np.diff(lists.offsets))[None, :])
     votes = in_order(words.feature[row], np.zeros(len(row)), lists.image[posting], made)
-    assert votes.astype(np.float32).tolist() == scores(made.query, [made.part]).tolist()
+    assert votes.astype(np.float32).tolist() == scores(made.query, [made.segment]).tolist()
 
 
 def test_the_general_form_is_k_nn_voting_with_single_descriptors() -> None:
@@ -172,22 +182,22 @@ def in_order(feature: Array, distance: Array, shown: Array, made: Collection) ->
 )
 def test_segments_do_not_matter(options: ScoringOptions) -> None:
     made = random_collection(7, assigned=2, removed=0.3)
-    whole = scores(made.query, [made.part], options)
-    assert scores(made.query, made.parts([0, 4, 5, 25]), options).tolist() == whole.tolist()
+    whole = scores(made.query, [made.segment], options)
+    assert scores(made.query, made.segments([0, 4, 5, 25]), options).tolist() == whole.tolist()
 
 
 @pytest.mark.parametrize("options", [DENSITY, hamming(weights="density")])
 def test_removed_pictures_count_for_nothing(options: ScoringOptions) -> None:
     made = random_collection(8, removed=0.4)
     living = [p for p, alive in zip(made.pictures, made.alive, strict=True) if alive]
-    fresh = scores(made.query, [part_of(living, made.k, made.idf)], options)
-    found = scores(made.query, [made.part], options)
+    fresh = scores(made.query, [segment_of(living, made.k, made.idf)], options)
+    found = scores(made.query, [made.segment], options)
     assert found[made.alive].tolist() == fresh.tolist()
     assert not found[~made.alive].any()
 
 
 def test_nothing_asked_and_nothing_there() -> None:
     made = random_collection(9)
-    assert not scores(picture([]), [made.part]).any()
+    assert not scores(picture([]), [made.segment]).any()
     assert score(made.query, [], options=DENSITY) == []
-    assert not scores(made.query, [part_of([picture([])], made.k, made.idf)]).any()
+    assert not scores(made.query, [segment_of([picture([])], made.k, made.idf)]).any()

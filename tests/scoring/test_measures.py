@@ -12,10 +12,10 @@ import pytest
 from resight.errors import OptionError
 from resight.options import ScoringOptions
 from resight.postings import count
-from resight.scoring import MEASURES, Part, Query, idf_weights, matches, score
+from resight.scoring import MEASURES, Query, idf_weights, matches
 
 from ..support import quantised
-from ..support.quantised import Collection, random_collection
+from ..support.quantised import Collection, WeighedSegment, random_collection, score
 
 Array = npt.NDArray[Any]
 SEEDS = range(12)
@@ -41,13 +41,13 @@ BY_IDF = {
 }
 
 
-def in_part(query: Query, part: Part, options: ScoringOptions) -> Array:
-    (scores,) = score(query, [part], options=options)
+def in_segment(query: Query, segment: WeighedSegment, options: ScoringOptions) -> Array:
+    (scores,) = score(query, [segment], options=options)
     return scores
 
 
 def scores_of(collection: Collection, measure: str) -> Array:
-    return in_part(collection.query, collection.part, ScoringOptions(measure=measure))
+    return in_segment(collection.query, collection.segment, ScoringOptions(measure=measure))
 
 
 def dense(collection: Collection) -> tuple[Array, Array]:
@@ -118,8 +118,8 @@ BY_HAND = {
 
 @pytest.mark.parametrize("measure", BY_HAND)
 def test_worked_example(measure: str) -> None:
-    part = quantised.part_of(PICTURES, 3, np.array(IDF))
-    scores = in_part(quantised.picture([0, 1, 1]), part, ScoringOptions(measure=measure))
+    segment = quantised.segment_of(PICTURES, 3, np.array(IDF))
+    scores = in_segment(quantised.picture([0, 1, 1]), segment, ScoringOptions(measure=measure))
     assert IDF[:2] == pytest.approx([A, B], abs=1e-6)
     assert scores == pytest.approx(BY_HAND[measure], abs=2e-4)
     assert scores.dtype == np.float32
@@ -132,13 +132,13 @@ def test_worked_hamming_example() -> None:
         quantised.picture([0], [2**25 - 1]),
         quantised.picture([2], [0]),
     ]
-    part = quantised.part_of(pictures, 3, np.array([2.0, 3.0, 1.0]))
+    segment = quantised.segment_of(pictures, 3, np.array([2.0, 3.0, 1.0]))
     query = quantised.picture([0, 1], [0b0001, 0b11])
     # Row 0: distances 1 and 2 in picture 0, 24 in picture 1 (just within); row 1: distance 2 in picture 0.
     first = 4 * exp(-1 / 256) + 4 * exp(-4 / 256) + 9 * exp(-4 / 256)
     expected = [first / sqrt(2**2 + 1**2), 4 * exp(-576 / 256) / 1, 0]
-    assert in_part(query, part, quantised.hamming()) == pytest.approx(expected, rel=1e-6)
-    one_bit_less = in_part(query, part, quantised.hamming(threshold=23))
+    assert in_segment(query, segment, quantised.hamming()) == pytest.approx(expected, rel=1e-6)
+    one_bit_less = in_segment(query, segment, quantised.hamming(threshold=23))
     assert one_bit_less == pytest.approx([expected[0], 0, 0], rel=1e-6)
 
 
@@ -157,7 +157,7 @@ def test_hamming_equals_a_double_loop(seed: int, threshold: int, sigma: float) -
                     total += idf[word] ** 2 * exp(-(h**2) / sigma**2)
         norm = sqrt((quantised.histogram(picture, collection.k) ** 2).sum())
         expected.append(total / norm if norm else 0)
-    found = in_part(collection.query, collection.part, quantised.hamming(threshold=threshold, sigma=sigma))
+    found = in_segment(collection.query, collection.segment, quantised.hamming(threshold=threshold, sigma=sigma))
     assert found == pytest.approx(expected, rel=1e-4)
     assert threshold == 0 or max(expected) > 0
 
@@ -166,8 +166,8 @@ def test_hamming_equals_a_double_loop(seed: int, threshold: int, sigma: float) -
 def test_matches_equal_a_double_loop(seed: int) -> None:
     collection = random_collection(seed, k=12, pictures=6, features=25)
     slot_of = np.array([2, -1, 0, 1, -1, 3], np.int32)
-    part, query = collection.part, collection.query.words
-    lists = part.read(None, "image")
+    segment, query = collection.segment, collection.query.words
+    lists = segment.read(None, "image")
     expected: dict[tuple[int, int], list[int]] = {}  # each feature's closest match in each picture
     for row, (word, bits) in enumerate(zip(query.word, query.signature, strict=True)):
         for posting in range(lists.offsets[word], lists.offsets[word + 1]):
@@ -175,7 +175,7 @@ def test_matches_equal_a_double_loop(seed: int) -> None:
             slot = slot_of[lists.image[posting]]
             if h <= 24 and slot >= 0 and h < expected.get((row, int(slot)), [0, 0, 0, 65])[3]:
                 expected[row, int(slot)] = [int(slot), row, int(posting), h]
-    found = matches(query, part, slot_of, ScoringOptions())
+    found = matches(query, segment, slot_of, ScoringOptions())
     assert found.tolist() == list(expected.values())
     assert len(expected) > 20
 
@@ -183,9 +183,9 @@ def test_matches_equal_a_double_loop(seed: int) -> None:
 def test_no_matches_is_an_empty_table() -> None:
     collection = random_collection(0)
     nobody = np.full(len(collection.pictures), -1, np.int32)
-    assert matches(collection.query.words, collection.part, nobody, ScoringOptions()).shape == (0, 4)
+    assert matches(collection.query.words, collection.segment, nobody, ScoringOptions()).shape == (0, 4)
     everybody = np.zeros(len(collection.pictures), np.int32)
-    assert matches(quantised.picture([]).words, collection.part, everybody, ScoringOptions()).shape == (0, 4)
+    assert matches(quantised.picture([]).words, collection.segment, everybody, ScoringOptions()).shape == (0, 4)
 
 
 # --- edges
@@ -201,7 +201,7 @@ def test_idf_by_hand() -> None:
 def test_idf_follows_from_the_lists() -> None:
     collection = random_collection(5)
     n = len(collection.pictures)
-    df, *_ = count(collection.part.read(None, "image"), np.ones(n, np.bool_))
+    df, *_ = count(collection.segment.read(None, "image"), np.ones(n, np.bool_))
     # Eq. 2 has log n where resight has log (n + 1).
     assert idf_weights(df, n) == pytest.approx(collection.idf - log(n) + log(n + 1), abs=1e-6)
 
@@ -210,45 +210,45 @@ def test_idf_follows_from_the_lists() -> None:
 class TestEdges:
     def test_query_without_features(self, options: ScoringOptions) -> None:
         collection = random_collection(1)
-        assert in_part(quantised.picture([]), collection.part, options).tolist() == [0] * len(collection.pictures)
+        assert in_segment(quantised.picture([]), collection.segment, options).tolist() == [0] * len(collection.pictures)
 
     def test_picture_without_features_scores_0(self, options: ScoringOptions) -> None:
         pictures = [quantised.picture([]), quantised.picture([0, 1]), quantised.picture([2])]
-        part = quantised.part_of(pictures, 3, quantised.dense_idf(pictures, 3))
-        scores = in_part(quantised.picture([0, 1, 2]), part, options)
+        segment = quantised.segment_of(pictures, 3, quantised.dense_idf(pictures, 3))
+        scores = in_segment(quantised.picture([0, 1, 2]), segment, options)
         assert scores[0] == 0
         assert (scores[1:] > 0).all()
 
     def test_no_pictures(self, options: ScoringOptions) -> None:
-        assert in_part(quantised.picture([0, 1]), quantised.part_of([], 3, np.zeros(3)), options).shape == (0,)
+        assert in_segment(quantised.picture([0, 1]), quantised.segment_of([], 3, np.zeros(3)), options).shape == (0,)
 
-    def test_no_parts(self, options: ScoringOptions) -> None:
+    def test_no_segments(self, options: ScoringOptions) -> None:
         assert score(quantised.picture([0, 1]), [], options=options) == []
 
     def test_removed_pictures_score_0(self, options: ScoringOptions) -> None:
         collection = random_collection(2, removed=0.5)
         assert 0 < collection.alive.sum() < len(collection.alive)
-        scores = in_part(collection.query, collection.part, options)
+        scores = in_segment(collection.query, collection.segment, options)
         assert not scores[~collection.alive].any()
         assert scores[collection.alive].any()
         collection.alive[:] = False
-        assert not in_part(collection.query, collection.part, options).any()
+        assert not in_segment(collection.query, collection.segment, options).any()
 
     def test_removed_pictures_count_as_if_they_had_never_been(self, options: ScoringOptions) -> None:
         collection = random_collection(2, removed=0.5)
         left = [p for p, alive in zip(collection.pictures, collection.alive, strict=True) if alive]
-        scores = in_part(collection.query, collection.part, options)
-        alone = in_part(collection.query, quantised.part_of(left, collection.k, collection.idf), options)
+        scores = in_segment(collection.query, collection.segment, options)
+        alone = in_segment(collection.query, quantised.segment_of(left, collection.k, collection.idf), options)
         assert scores[collection.alive].tobytes() == alone.tobytes()
 
     @pytest.mark.parametrize("seed", range(4))
-    def test_parts_give_the_same_bits_as_the_whole(self, options: ScoringOptions, seed: int) -> None:
+    def test_segments_give_the_same_bits_as_the_whole(self, options: ScoringOptions, seed: int) -> None:
         collection = random_collection(seed, pictures=30, assigned=2, removed=0.2)
-        whole = in_part(collection.query, collection.part, options)
+        whole = in_segment(collection.query, collection.segment, options)
         assert np.isfinite(whole).all()
         assert whole.dtype == np.float32
         for cuts in ([0, 30], [0, 1, 30], [0, 7, 7, 19, 30], range(31)):
-            pieces = score(collection.query, collection.parts(cuts), options=options)
+            pieces = score(collection.query, collection.segments(cuts), options=options)
             assert [len(piece) for piece in pieces] == np.diff(cuts).tolist()
             assert np.concatenate(pieces).tobytes() == whole.tobytes()
 
@@ -256,15 +256,15 @@ class TestEdges:
 @pytest.mark.parametrize("options", BY_WORD.values(), ids=BY_WORD)
 def test_words_that_nobody_has(options: ScoringOptions) -> None:
     pictures = [quantised.picture([0]), quantised.picture([1])]
-    part = quantised.part_of(pictures, 4, quantised.dense_idf(pictures, 4))
-    assert in_part(quantised.picture([2, 3]), part, options).tolist() == [0, 0]
+    segment = quantised.segment_of(pictures, 4, quantised.dense_idf(pictures, 4))
+    assert in_segment(quantised.picture([2, 3]), segment, options).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("options", BY_IDF.values(), ids=BY_IDF)
 def test_words_that_everybody_has_weigh_nothing(options: ScoringOptions) -> None:
     pictures = [quantised.picture([0, 0, 1]), quantised.picture([0, 1, 1])]
-    part = quantised.part_of(pictures, 2, quantised.dense_idf(pictures, 2))
-    scores = in_part(quantised.picture([0, 1]), part, options)
+    segment = quantised.segment_of(pictures, 2, quantised.dense_idf(pictures, 2))
+    scores = in_segment(quantised.picture([0, 1]), segment, options)
     assert scores.tolist() == [0, 0]  # and not NaN, though every norm is 0
 
 

@@ -13,11 +13,11 @@ import pytest
 
 from resight.errors import UsageError
 from resight.options import ScoringOptions
-from resight.scoring import Part, Query, Tables, neighbours, score
+from resight.scoring import Query, Tables, neighbours
 from resight.vocabulary import Vocabulary
 from resight.vocabulary.codes import decode, encode
 
-from ..support.quantised import Array, part_of, picture
+from ..support.quantised import Array, WeighedSegment, described, picture, score, segment_of
 from .twins import density_score
 
 WORDS, DIMENSION, PIECES = 6, 4, 2
@@ -33,7 +33,7 @@ def keeping(descriptors: Array, word: Array | None = None, code: Array | None = 
     """A picture with these descriptors, which are kept as they are unless there are codes."""
     shown = picture(np.zeros(len(descriptors), np.int32) if word is None else word)
     kept = np.ascontiguousarray(descriptors).view(np.uint8) if code is None else code
-    return Query(replace(shown.words, code=kept), shown.geometry, descriptors)
+    return described(replace(shown.words, code=kept), shown.geometry, descriptors)
 
 
 def line(*places: int) -> Query:
@@ -41,37 +41,37 @@ def line(*places: int) -> Query:
     return keeping(np.array(places, np.uint8).reshape(-1, 1))
 
 
-def scores(query: Query, parts: Sequence[Part], options: ScoringOptions) -> Array:
-    return np.concatenate(score(query, parts, options=options))
+def scores(query: Query, segments: Sequence[WeighedSegment], options: ScoringOptions) -> Array:
+    return np.concatenate(score(query, segments, options=options))
 
 
 def test_by_hand() -> None:
-    part = part_of([line(10, 20), line(13), line(30, 60, 70)], 1, np.ones(1))
-    found = scores(line(11), [part], knn(nearest=3))  # 10 is nearest, then 13, then 20: six features in all
+    segment = segment_of([line(10, 20), line(13), line(30, 60, 70)], 1, np.ones(1))
+    found = scores(line(11), [segment], knn(nearest=3))  # 10 is nearest, then 13, then 20: six features in all
     first = log(ODDS * 6 / (1 * 2) + 1) + log(ODDS * 6 / (3 * 2) + 1)
     assert found == pytest.approx([first, log(ODDS * 6 / (2 * 1) + 1), 0], rel=1e-6)
 
 
 def test_those_equally_far_are_one_set() -> None:
-    part = part_of([line(10, 12), line(12), line(99)], 1, np.ones(1))
-    found = scores(line(11), [part], knn(nearest=1))  # three are as near as the first
+    segment = segment_of([line(10, 12), line(12), line(99)], 1, np.ones(1))
+    found = scores(line(11), [segment], knn(nearest=1))  # three are as near as the first
     assert found == pytest.approx([log(ODDS * 2 * 4 / (3 * 2) + 1), log(ODDS * 1 * 4 / (3 * 1) + 1), 0], rel=1e-6)
 
 
 def test_fixed_votes_and_idf() -> None:
-    part = part_of([line(10, 12), line(13), line(99)], 1, np.array([2.5]))
-    assert scores(line(11, 14), [part], knn(nearest=2, weights="fixed")).tolist() == [3, 1, 0]
-    assert scores(line(11, 14), [part], knn(nearest=2, weights="idf")).tolist() == [7.5, 2.5, 0]
+    segment = segment_of([line(10, 12), line(13), line(99)], 1, np.array([2.5]))
+    assert scores(line(11, 14), [segment], knn(nearest=2, weights="fixed")).tolist() == [3, 1, 0]
+    assert scores(line(11, 14), [segment], knn(nearest=2, weights="idf")).tolist() == [7.5, 2.5, 0]
 
 
 def test_the_root_of_those_that_have_the_word_is_enough() -> None:
     """Two words, one with nine descriptors and one with a single one; the query's feature is nearest to the first."""
     word = np.array([0] * 9 + [1])
-    part = part_of([keeping(np.arange(10, dtype=np.uint8).reshape(-1, 1), word)], 2, np.ones(2))
+    segment = segment_of([keeping(np.arange(10, dtype=np.uint8).reshape(-1, 1), word)], 2, np.ones(2))
     asked = line(0)
-    assert scores(asked, [part], knn(weights="fixed")).tolist() == [3]
+    assert scores(asked, [segment], knn(weights="fixed")).tolist() == [3]
     other = replace(asked, words=replace(asked.words, word=np.array([1], np.int32)))
-    assert scores(other, [part], knn(weights="fixed")).tolist() == [1]
+    assert scores(other, [segment], knn(weights="fixed")).tolist() == [1]
 
 
 @dataclass
@@ -83,13 +83,13 @@ class Made:
     alive: Array
     query: Query
 
-    def part(self, begin: int = 0, end: int | None = None, *, exact: bool) -> Part:
+    def segment(self, begin: int = 0, end: int | None = None, *, exact: bool) -> WeighedSegment:
         shown = self.pictures[begin:end]
         if not exact:
             shown = [keeping(p.descriptors, p.words.word, self.code(p)) for p in shown if p.descriptors is not None]
         tables = Tables.of(self.vocabulary)
-        part = part_of(shown, WORDS, np.arange(1.0, WORDS + 1), self.alive[begin:end])
-        return part if exact else replace(part, tables=lambda: tables)
+        segment = segment_of(shown, WORDS, np.arange(1.0, WORDS + 1), self.alive[begin:end])
+        return segment if exact else replace(segment, tables=lambda: tables)
 
     def code(self, shown: Query) -> Array:
         assert shown.descriptors is not None
@@ -136,7 +136,8 @@ def made(seed: int, *, features: int = 150, removed: float = 0.3) -> Made:
     asked = shown(features)
     words = [rng.permutation(WORDS)[: rng.integers(1, 4)] for _ in range(features)]
     feature = np.repeat(np.arange(features), [len(w) for w in words])
-    several = replace(picture(np.concatenate(words), feature=feature), descriptors=asked.descriptors)
+    several = picture(np.concatenate(words), feature=feature)
+    several = described(several.words, several.geometry, asked.known_features.descriptors)
     return Made(vocabulary, pictures, rng.random(25) >= removed, several)
 
 
@@ -144,7 +145,7 @@ def made(seed: int, *, features: int = 150, removed: float = 0.3) -> Made:
 @pytest.mark.parametrize(("seed", "nearest"), [(0, 0), (1, 0), (0, 1), (1, 7), (2, 7), (0, 1000)])
 def test_as_a_search_that_looks_at_everything(seed: int, nearest: int, exact: bool) -> None:
     some, options = made(seed), knn(nearest=nearest)
-    found = scores(some.query, [some.part(exact=exact)], options)
+    found = scores(some.query, [some.segment(exact=exact)], options)
     assert found.any()
     assert found == pytest.approx(some.wanted(options, exact=exact), rel=1e-5)
 
@@ -153,9 +154,9 @@ def test_as_a_search_that_looks_at_everything(seed: int, nearest: int, exact: bo
 @pytest.mark.parametrize("seed", range(3))
 def test_segments_do_not_matter(seed: int, exact: bool) -> None:
     some, options = made(seed), knn(nearest=5)
-    whole = scores(some.query, [some.part(exact=exact)], options)
-    parts = [some.part(a, b, exact=exact) for a, b in pairwise([0, 1, 1, 9, 25])]
-    assert scores(some.query, parts, options).tolist() == whole.tolist()
+    whole = scores(some.query, [some.segment(exact=exact)], options)
+    segments = [some.segment(a, b, exact=exact) for a, b in pairwise([0, 1, 1, 9, 25])]
+    assert scores(some.query, segments, options).tolist() == whole.tolist()
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -166,7 +167,7 @@ def test_more_equally_near_than_there_is_room_for(exact: bool) -> None:
     some.pictures = [keeping(alike, np.repeat(np.arange(2), 200))]
     some.alive = np.ones(1, np.bool_)
     options = knn(nearest=2)
-    found = scores(some.query, [some.part(exact=exact)], options)
+    found = scores(some.query, [some.segment(exact=exact)], options)
     assert found == pytest.approx(some.wanted(options, exact=exact), rel=1e-5)
 
 
@@ -174,7 +175,7 @@ def test_more_equally_near_than_there_is_room_for(exact: bool) -> None:
 def test_a_few_descriptors_at_a_time(compared: int, monkeypatch: pytest.MonkeyPatch) -> None:
     some, options = made(4, features=90), knn(nearest=6)
     monkeypatch.setattr(neighbours, "COMPARED", compared)
-    found = scores(some.query, [some.part(exact=True)], options)
+    found = scores(some.query, [some.segment(exact=True)], options)
     assert found == pytest.approx(some.wanted(options, exact=True), rel=1e-5)
 
 
@@ -183,13 +184,15 @@ def test_equal_floats_are_equally_far() -> None:
     rng = np.random.default_rng(2)
     same, others = rng.random((1, 37)).astype(np.float32), rng.random((40, 37)).astype(np.float32)
     shown = [keeping(np.concatenate([same, others[i : i + 2]])) for i in range(39)]
-    found = scores(keeping(rng.random((5, 37)).astype(np.float32)), [part_of(shown, 1, np.ones(1))], knn(nearest=200))
+    found = scores(
+        keeping(rng.random((5, 37)).astype(np.float32)), [segment_of(shown, 1, np.ones(1))], knn(nearest=200)
+    )
     assert len(np.unique(found)) > 1
     alone = [keeping(same) for _ in range(17)]
     options, asked = knn(nearest=3), keeping(rng.random((5, 37)).astype(np.float32))
-    assert len(np.unique(scores(asked, [part_of(alone, 1, np.ones(1))], options))) == 1
-    whole = scores(asked, [part_of(shown, 1, np.ones(1))], options).tolist()
-    halves = [part_of(shown[:7], 1, np.ones(1)), part_of(shown[7:], 1, np.ones(1))]
+    assert len(np.unique(scores(asked, [segment_of(alone, 1, np.ones(1))], options))) == 1
+    whole = scores(asked, [segment_of(shown, 1, np.ones(1))], options).tolist()
+    halves = [segment_of(shown[:7], 1, np.ones(1)), segment_of(shown[7:], 1, np.ones(1))]
     assert scores(asked, halves, options).tolist() == whole
 
 
@@ -197,15 +200,15 @@ def test_kept_floats() -> None:
     rng = np.random.default_rng(1)
     shown = [keeping(rng.random((5, 3)).astype(np.float32)) for _ in range(4)]
     asked = shown[2]
-    found = scores(asked, [part_of(shown, 1, np.ones(1))], knn(nearest=1, weights="fixed"))
+    found = scores(asked, [segment_of(shown, 1, np.ones(1))], knn(nearest=1, weights="fixed"))
     assert found.tolist() == [0, 0, 5, 0]
 
 
 def test_an_index_that_keeps_no_descriptors_says_so() -> None:
     shown = picture([0, 0])
     bare = replace(shown, words=replace(shown.words, code=None))
-    part = part_of([bare], 1, np.ones(1))
+    segment = segment_of([bare], 1, np.ones(1))
     with pytest.raises(UsageError, match="index with --recipe knn"):
-        scores(line(1), [part], knn())
+        scores(line(1), [segment], knn())
     with pytest.raises(UsageError, match="index with --recipe knn"):
-        scores(replace(shown, descriptors=None), [part_of([shown], 1, np.ones(1))], knn())
+        scores(replace(shown, features=None), [segment_of([shown], 1, np.ones(1))], knn())

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from resight.scoring import Query, score
+from resight.scoring import Query
 
 from ..support import quantised
-from ..support.quantised import picture
+from ..support.quantised import picture, score
 
 SIGMA = 4 / sqrt(log(2))
 AT_0, AT_4, AT_8, FAR = 0, 0b1111, 0b1111_1111, 2**32 - 1  # signatures, seen from a query whose bits are all 0
@@ -23,8 +23,8 @@ AT_0, AT_4, AT_8, FAR = 0, 0b1111, 0b1111_1111, 2**32 - 1  # signatures, seen fr
 def scores_of(query: Query, *pictures: Query, idf: float = 1.0, alive: Any = None, **options: Any) -> list[float]:
     """Scores of pictures that have one word weight for all words."""
     k = 1 + max(int(p.words.word.max(initial=0)) for p in (query, *pictures))
-    part = quantised.part_of(pictures, k, np.full(k, idf), alive)
-    (scores,) = score(query, [part], options=quantised.hamming(sigma=SIGMA, **options))
+    segment = quantised.segment_of(pictures, k, np.full(k, idf), alive)
+    (scores,) = score(query, [segment], options=quantised.hamming(sigma=SIGMA, **options))
     return [float(s) for s in scores]
 
 
@@ -74,9 +74,9 @@ def test_the_closest_match_brings_its_own_geometry() -> None:
 
 
 def test_the_closest_match_counts_though_all_weigh_alike() -> None:
-    part = quantised.part_of([picture([0, 0], [AT_8, AT_0], angle=[0, 64])], 1, np.ones(1))
+    segment = quantised.segment_of([picture([0, 0], [AT_8, AT_0], angle=[0, 64])], 1, np.ones(1))
     options = quantised.hamming(sigma=1e6, closest_only=True, weak_geometry=True)
-    (found,) = score(picture([0]), [part], options=options)
+    (found,) = score(picture([0]), [segment], options=options)
     assert found.tolist() == about(0.9 / 2)
 
 
@@ -123,8 +123,8 @@ def test_bursts_across_pictures() -> None:
 
 
 def test_a_match_alone_keeps_its_weight_however_small() -> None:
-    part = quantised.part_of([picture([0], [2**24 - 1])], 1, np.ones(1))
-    (found,) = score(picture([0]), [part], options=quantised.hamming(sigma=5, inter=True))
+    segment = quantised.segment_of([picture([0], [2**24 - 1])], 1, np.ones(1))
+    (found,) = score(picture([0]), [segment], options=quantised.hamming(sigma=5, inter=True))
     assert found.tolist() == about(exp(-(24**2) / 5**2))
 
 
@@ -145,8 +145,8 @@ def test_across_pictures_comes_after_within_pictures() -> None:
 
 def test_the_sum_is_over_all_parts() -> None:
     query, pictures = picture([0]), [picture([0], [bits]) for bits in (AT_0, AT_4)]
-    parts = [quantised.part_of([p], 1, np.ones(1)) for p in pictures]
-    found = score(query, parts, options=quantised.hamming(sigma=SIGMA, inter=True))
+    segments = [quantised.segment_of([p], 1, np.ones(1)) for p in pictures]
+    found = score(query, segments, options=quantised.hamming(sigma=SIGMA, inter=True))
     assert [scores.tolist() for scores in found] == [about(0.816497), about(0.288675)]
 
 

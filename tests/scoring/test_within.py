@@ -1,4 +1,4 @@
-"""A part seen through some of its words scores like one that has no others."""
+"""A segment seen through some of its words scores like one that has no others."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from resight.options import ScoringOptions
-from resight.scoring import MEASURES, Query, score
+from resight.scoring import MEASURES, Query
 from resight.vocabulary import spans
 
-from ..support.quantised import part_of, random_collection
+from ..support.quantised import random_collection, score, segment_of
 
 
 @pytest.mark.parametrize("measure", sorted(MEASURES.keys() - {"learnt"}))  # which is learnt for one vocabulary
@@ -24,13 +24,13 @@ def test_scores_of_some_words(measure: str, seed: int) -> None:
 
     for span in spans(collection.k, 3):
         mine = slice(span.start, span.stop)
-        only = part_of(
+        only = segment_of(
             [within(p, span) for p in collection.pictures], len(span), collection.idf[mine], collection.alive
         )
-        asked, seen = within(collection.query, span), collection.part.within(span)
+        asked, seen = within(collection.query, span), collection.segment.within(span)
         assert seen.squared.tolist() == only.squared.tolist()
         assert np.array_equal(seen.idf, only.idf)
-        (found,), (expected,) = (score(asked, [part], options=options) for part in (seen, only))
+        (found,), (expected,) = (score(asked, [segment], options=options) for segment in (seen, only))
         assert found.any()
         assert found.tolist() == expected.tolist()
 

@@ -165,21 +165,15 @@ def row_matches(
     return *np.nonzero(close), (weight * factor)[close]
 
 
-def raise_peaks(row: Array, weight: Array, peaks: Array) -> Array:
-    largest = peaks.copy()
-    np.maximum.at(largest, row, weight)
-    return largest
-
-
-def add_totals(row: Array, weight: Array, peaks: Array) -> Array:
-    totals = np.zeros(len(peaks))
-    np.add.at(totals, row, weight / np.where(peaks, peaks, 1).astype(float)[row] * UNIT)
+def add_totals(row: Array, weight: Array, rows: int) -> Array:
+    totals = np.zeros(rows)
+    np.add.at(totals, row, weight * UNIT)
     return totals
 
 
 def add_votes(row: Array, image: Array, weight: Array, row_weight: Array, totals: Array, pictures: int) -> Array:
     """One bin for each picture."""
-    share = weight / np.where(totals, totals, 1)[row] if len(totals) else 1.0
+    share = weight / np.maximum(totals[row], weight) if len(totals) else 1.0
     return np.bincount(image, row_weight[row] * weight * np.sqrt(share), pictures)
 
 

@@ -15,7 +15,7 @@ from resight.features import extract
 from resight.images import from_array
 from resight.options import AssignOptions, ClusterOptions, FeatureOptions
 from resight.recipes import ALL_NEAREST, RECIPES, Recipe
-from resight.search import question
+from resight.search import quantise
 from resight.store import check, open_snapshot
 from resight.types import Region
 from resight.vocabulary import Vocabulary
@@ -182,7 +182,7 @@ def test_several_pictures_look_into_the_same_clusters(views: tuple[Index, Index]
 
 
 def test_expansion_asks_in_the_same_clusters(views: tuple[Index, Index]) -> None:
-    """Results that all questions look at have the score that they have where everything is looked at."""
+    """Results that all queries look at have the score that they have where everything is looked at."""
     flat, clusters = views
     if clusters.info().vocabularies > 1:
         pytest.skip("scores are made of ranks")
@@ -199,7 +199,7 @@ def test_a_query_is_compared_with_clusters_as_a_picture_is(views: tuple[Index, I
     known = cluster_of(clusters)
     with open_snapshot(clusters.path) as snapshot:
         for key in KEYS:
-            once, again = (question(clusters._assigner, extract(from_array(view(key), max_side=1024), options=FEATURES),
+            once, again = (quantise(clusters._assigner, extract(from_array(view(key), max_side=1024), options=FEATURES),
                                     AssignOptions(neighbours=n, ratio=ALL_NEAREST)) for n in (1, 10))  # fmt: skip
             assert len(again.words) > 5 * len(once.words)
             nearest = [snapshot.visit([asked.words], 1) for asked in (once, again)]

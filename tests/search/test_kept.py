@@ -1,4 +1,4 @@
-"""What an index keeps of descriptors, from the picture to the question that it asks when it is read back."""
+"""What an index keeps of descriptors, from the picture to the query that it is when it is read back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from resight.images import from_array
 from resight.options import ContextOptions, ExpandOptions, FeatureOptions, IndexingOptions, VerifyOptions
 from resight.postings import encode
 from resight.recipes import RECIPES
-from resight.search import OneShelf, Question, stored_question
+from resight.scoring import Query
+from resight.search import SegmentGroup, quantise, stored_query
 from resight.search.expand import _seen_in, _union
 from resight.search.pipeline import rank
 from resight.store import Snapshot, check, open_snapshot
@@ -62,10 +63,10 @@ def snapshot(indexes: dict[str, Path], keep: str) -> Iterator[Snapshot]:
         yield opened
 
 
-def asked(snapshot: Snapshot, key: str) -> Question:
+def asked(snapshot: Snapshot, key: str) -> Query:
     located = snapshot.locate(key)
     assert located
-    return stored_question(snapshot, *located)
+    return stored_query(snapshot, *located)
 
 
 def test_an_index_says_what_it_keeps(indexes: dict[str, Path], keep: str) -> None:
@@ -82,21 +83,21 @@ def test_a_stored_picture_asks_with_the_descriptors_it_was_indexed_with(snapshot
     found, made, vocabulary = asked(snapshot, "wall 1"), features(part(panorama(1), SIZE // 2)), snapshot.vocabulary
     words = Assigner(vocabulary).assign(made.descriptors)
     if keep == "nothing":
-        assert found.features.descriptors.shape == (len(made), 0)
-        assert found.query.descriptors is None
+        assert found.known_features.descriptors.shape == (len(made), 0)
+        assert found.descriptors is None
         return
     right: Any = made.descriptors
     if keep == "codes":
         right = codes.decode(vocabulary, codes.encode(vocabulary, made.descriptors, words.word), words.word)
-    assert found.features.descriptors.dtype == right.dtype
-    assert found.query.descriptors is found.features.descriptors
+    assert found.known_features.descriptors.dtype == right.dtype
+    assert found.descriptors is found.known_features.descriptors
 
     def facts(words: Any, places: Features, descriptors: Any) -> list[tuple[Any, ...]]:
         place = encode(places).tolist()
         rows = zip(words.feature.tolist(), words.word.tolist(), words.signature.tolist(), strict=True)
         return sorted((word, signature, place[f], descriptors[f].tolist()) for f, word, signature in rows)
 
-    assert facts(found.words, found.features, found.features.descriptors) == facts(words, made, right)
+    assert facts(found.words, found.known_features, found.known_features.descriptors) == facts(words, made, right)
 
 
 def test_rankings_do_not_depend_on_what_is_kept(indexes: dict[str, Path]) -> None:
@@ -146,24 +147,28 @@ def test_a_union_has_the_descriptors_of_all(snapshot: Snapshot, keep: str) -> No
     """Those of the query's own features as they are, then those of the results; none if the results have none."""
     recipe = replace(RECIPES["verified"], expand=ExpandOptions(kind="union"))
     made = features(np.ascontiguousarray(panorama(1)[:, 60 : SIZE - 10]))
-    own = Question(Assigner(snapshot.vocabulary).assign_query(made.descriptors, options=recipe.assign), made)
-    candidates, _ = rank(OneShelf(snapshot), [own], count=5, recipe=recipe, watch=Stopwatch())
+    own = quantise(Assigner(snapshot.vocabulary), made, recipe.assign)
+    candidates, _ = rank(SegmentGroup.local(snapshot), [own], count=5, recipe=recipe, watch=Stopwatch())
     found = [
-        _seen_in(stored_question(snapshot, snapshot.segments[c.part], c.row), [own], c.located, True)[0]
+        _seen_in(stored_query(snapshot, snapshot.segments[c.segment], c.row), [own], c.located, True)[0]
         for c in candidates
         if c.located
     ]
     assert len(found) >= 2
     union = _union([own, *found], recipe)
-    assert len(union.features.descriptors) == len(union.features) == sum(len(q.features) for q in (own, *found))
+    assert (
+        len(union.known_features.descriptors)
+        == len(union.known_features)
+        == sum(len(q.known_features) for q in (own, *found))
+    )
     if keep == "nothing":
-        assert union.query.descriptors is None
+        assert union.descriptors is None
         return
     begin = 0
     for q in (own, *found):
-        mine = union.features.descriptors[begin : begin + len(q.features)]
-        assert np.array_equal(mine, q.features.descriptors)
-        begin += len(q.features)
+        mine = union.known_features.descriptors[begin : begin + len(q.known_features)]
+        assert np.array_equal(mine, q.known_features.descriptors)
+        begin += len(q.known_features)
     assert union.words.code is None
 
 
@@ -175,9 +180,9 @@ def test_several_vocabularies_give_a_feature_its_descriptor_once(tmp_path: Path)
         assert index.info().kept == 128
     with open_snapshot(tmp_path / "i") as snapshot:
         found, made = asked(snapshot, "a"), features(texture(3))
-    assert len(found.features.descriptors) == len(made)
+    assert len(found.known_features.descriptors) == len(made)
     rows = (sorted((*p, *d) for p, d in zip(encode(f).tolist(), f.descriptors.tolist(), strict=True))
-            for f in (found.features, made))  # fmt: skip
+            for f in (found.known_features, made))  # fmt: skip
     assert next(rows) == next(rows)
 
 
@@ -189,7 +194,7 @@ def test_several_processes_keep_the_same(tmp_path: Path) -> None:
         with Index.create(folder, indexing=IndexingOptions(keep="codes")) as index:
             assert not [o for o in index.add_files(paths, processes=processes) if o.skipped]
         with open_snapshot(folder) as snapshot:
-            kept.append([asked(snapshot, str(path)).features.descriptors.tobytes() for path in paths])
+            kept.append([asked(snapshot, str(path)).known_features.descriptors.tobytes() for path in paths])
     assert kept[0] == kept[1]
     assert len(set(kept[0])) == 4
 

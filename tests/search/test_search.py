@@ -1,4 +1,4 @@
-"""From questions to hits: indexed pictures as queries, several at once, expansion, and pictures hard to like."""
+"""From queries to hits: indexed pictures as queries, several at once, expansion, and pictures hard to like."""
 
 from __future__ import annotations
 
@@ -13,26 +13,16 @@ import pytest
 from resight import Index
 from resight.errors import UsageError
 from resight.options import AssignOptions, ExpandOptions, IndexingOptions, ScoringOptions
-from resight.postings import build
 from resight.recipes import RECIPES
-from resight.scoring import Part
-from resight.search import Opinion, Question, at_one_scale, mean_scores, opinion, stored_question
-from resight.search.opinions import mean_of_others
+from resight.search import SegmentGroup, prepare, stored_query
+from resight.search.prepare import self_scores
+from resight.search.scores import at_one_scale, mean_scores, scales
 from resight.store import Writer, open_snapshot
-from resight.types import Features, Hit, Region, Words
+from resight.types import Hit, Region
 from resight.vocabulary import Vocabulary
 
 from ..support.pictures import SIZE, Pixels, panorama, part, texture, wall_in_parts
 from ..support.quantised import similarity
-
-nowhere = Features(
-    xy=np.zeros((1, 2), np.float32),
-    scale=np.ones(1, np.float32),
-    angle=np.zeros(1, np.float32),
-    descriptors=np.zeros((1, 0), np.uint8),
-    width=9,
-    height=9,
-)
 
 
 @pytest.fixture(scope="module")
@@ -99,30 +89,21 @@ def test_an_empty_index_finds_nothing(tmp_path: Path) -> None:
         assert not index.search(texture(1), texture(2)).hits
 
 
-def test_wrong_questions_are_named(walls: Index) -> None:
+def test_wrong_queries_are_named(walls: Index) -> None:
     with pytest.raises(UsageError, match="nothing to search with"):
         walls.search()
     with pytest.raises(UsageError, match="a region belongs to one picture"):
         walls.search(texture(50), texture(51), region=(0, 0, 9, 9))
 
 
-def test_the_mean_is_on_the_scale_of_the_first_that_says_anything() -> None:
-    """Of two words one has twice the weight of the other in the measure, so questions of either have two scales."""
-    idf = np.sqrt(np.array([8, 16], np.float32))
-    asked = [
-        Question(Words(np.zeros(n, np.int32), np.full(n, word, np.int32), np.zeros(n, np.uint64)), nowhere)
-        for n, word in ((1, 0), (1, 1), (0, 0))
-    ]
-    answers = ([4, 0, 2], [1]), ([0, 8, 4], [0]), ([0, 0, 0], [0])
-    part = Part.of(build([], words=2), pictures=0, idf=idf)
-    first, second, nothing = (
-        Opinion([np.array(s, np.float32) for s in answer], q, [part], ScoringOptions(measure="cosine"))
-        for q, answer in zip(asked, answers, strict=True)
-    )
-    assert [o.most for o in (first, second, nothing)] == pytest.approx([8, 16, 0])
+def test_the_mean_is_on_the_scale_of_the_first_that_scores_at_all() -> None:
+    first, second, nothing = ([4, 0, 2], [1]), ([0, 8, 4], [0]), ([0, 0, 0], [0])
+    possible = {id(first): 8.0, id(second): 16.0, id(nothing): 0.0}
 
-    def mean(*opinions: Opinion) -> list[list[float]]:
-        return [np.round(s, 5).tolist() for s in mean_scores(at_one_scale(opinions))]
+    def mean(*answers: tuple[list[int], list[int]]) -> list[list[float]]:
+        found = scales(np.array([[possible[id(answer)]] for answer in answers]))[:, 0]
+        scores = [[np.array(s, np.float32) for s in answer] for answer in answers]
+        return [np.round(s, 5).tolist() for s in mean_scores(at_one_scale(scores, found))]
 
     assert mean(first) == [[4, 0, 2], [1]]
     assert mean(first, second) == [[2, 2, 2], [0.5]]
@@ -131,26 +112,30 @@ def test_the_mean_is_on_the_scale_of_the_first_that_says_anything() -> None:
     assert mean(nothing, nothing) == [[0, 0, 0], [0]]
 
 
+def scored(walls: Index, recipe: str) -> tuple[float, list[float]]:
+    """What a picture with the very features of wall 1 would score as a query, and what all of its segment score."""
+    with open_snapshot(walls.path) as snapshot:
+        row = snapshot.find("wall 1")
+        assert row
+        group = SegmentGroup.local(snapshot)
+        request = prepare(group, [stored_query(snapshot, snapshot.segments[0], row)], RECIPES[recipe])
+        places = [(0, ordinal) for ordinal in (row.ordinal, *range(snapshot.segments[0].record.pictures))]
+        return float(self_scores(group, request)[0, 0]), group.scores(request, places)
+
+
 @pytest.mark.parametrize(
     "recipe", ["expanded", "hamming", "bow-l1", "bow-l2", "bow-burst", "bow-negative", "bow-asymmetric"]
 )
-def test_the_most_a_question_can_say_is_what_an_indexed_copy_scores(recipe: str, walls: Index) -> None:
-    with open_snapshot(walls.path) as snapshot:
-        row = snapshot.find("wall 1")
-        assert row
-        asked = stored_question(snapshot, snapshot.segments[0], row)
-        said = opinion(snapshot, asked, RECIPES[recipe])
-        assert said.most == pytest.approx(said.scores[0][row.ordinal], rel=1e-5) == max(said.scores[0].tolist())
+def test_the_score_of_a_querys_very_features_is_what_an_indexed_copy_scores(recipe: str, walls: Index) -> None:
+    possible, (own, *others) = scored(walls, recipe)
+    assert possible == pytest.approx(own, rel=1e-5) == max(others)
 
 
 @pytest.mark.parametrize("recipe", ["density", "density-hamming"])
-def test_the_most_by_density_ratio_is_what_one_more_copy_would_score(recipe: str, walls: Index) -> None:
+def test_by_density_ratio_it_is_what_one_more_copy_would_score(recipe: str, walls: Index) -> None:
     """Which is less than the picture scores now, because there would be one more."""
-    with open_snapshot(walls.path) as snapshot:
-        row = snapshot.find("wall 1")
-        assert row
-        said = opinion(snapshot, stored_question(snapshot, snapshot.segments[0], row), RECIPES[recipe])
-        assert 0.6 * said.scores[0][row.ordinal] < said.most < said.scores[0][row.ordinal]
+    possible, (own, *_) = scored(walls, recipe)
+    assert 0.6 * own < possible < own
 
 
 # --- expansion
@@ -187,9 +172,9 @@ def lead(hits: Sequence[Hit]) -> float:
 
 def test_a_source_does_not_vote_for_itself() -> None:
     scores = [[np.array([1, 2, 3], np.float32)], [np.array([4, 2, 0], np.float32)], [np.array([1, 8, 0], np.float32)]]
-    (mean,) = mean_of_others(scores, [(0, 0), (0, 1)])  # of the last two
+    (mean,) = mean_scores(scores, [(0, 0), (0, 1)])  # of the last two
     assert mean.tolist() == [(1 + 1) / 2, (2 + 2) / 2, 1]
-    (mean,) = mean_of_others(scores, [None, (0, 1)])  # the first of which is elsewhere
+    (mean,) = mean_scores(scores, [None, (0, 1)])  # the first of which is elsewhere
     assert mean.tolist() == [2, (2 + 2) / 2, 1]
 
 

@@ -16,7 +16,7 @@ from resight.context import stored_names
 from resight.errors import UsageError
 from resight.options import AggregateOptions, ExpandOptions, FeatureOptions, StoreOptions
 from resight.recipes import RECIPES, Recipe
-from resight.search import stored_question
+from resight.search import stored_query
 from resight.store import Writer, check, create, open_snapshot
 from resight.store import manifest as manifests
 from resight.types import Region
@@ -173,7 +173,7 @@ def test_own_contexts_are_forgotten_by_name(twins: Twins) -> None:
     twins.add(*range(4))
     own = replace(RECIPES["context-l1"], context=replace(RECIPES["context-l1"].context, neighbours=2))
     references = twins.several.learn_context(own)
-    assert [r.part.pictures for r in references] == [4, 4, 4]
+    assert [r.segment.pictures for r in references] == [4, 4, 4]
     twins.several.learn_context("context-l1")
     shown = twins.several.info().contexts
     assert shown[1:] == ["context-l1"]
@@ -240,15 +240,15 @@ def test_a_stored_picture_asks_what_it_asks_in_each(twins: Twins) -> None:
     twins.add(0, 1)
     snapshots = [open_snapshot(index.path) for index in (twins.several, *twins.singles)]
 
-    def question(number: int) -> Any:
+    def query(number: int) -> Any:
         located = snapshots[number].locate("01")
         assert located
-        return stored_question(snapshots[number], *located)
+        return stored_query(snapshots[number], *located)
 
-    several = question(0)
+    several = query(0)
     assert np.all(np.diff(several.words.feature) >= 0)
     for v, span in enumerate(spans(3 * EACH, 3)):
-        mine, single = several.within(span), question(1 + v)
+        mine, single = several.within(span), query(1 + v)
         assert len(several) == len(mine) == len(single) == len(several.features)
 
         def facts(q: Any) -> list[tuple[Any, ...]]:
@@ -260,7 +260,7 @@ def test_a_stored_picture_asks_what_it_asks_in_each(twins: Twins) -> None:
         snapshot.close()
 
 
-# --- walls: several questions, regions, expansion
+# --- walls: several queries, regions, expansion
 
 
 @pytest.fixture(scope="module")

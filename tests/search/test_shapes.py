@@ -15,7 +15,7 @@ from resight.evaluation.cache import _write, read
 from resight.features.root_sift import root_sift
 from resight.options import ExpandOptions, IndexingOptions, VerifyOptions
 from resight.recipes import RECIPES, Recipe
-from resight.search import OneShelf, question, search, stored_question
+from resight.search import SegmentGroup, quantise, search, stored_query
 from resight.search.expand import _seen_through
 from resight.store import Writer, check, create, open_snapshot
 from resight.types import Features, Float64, Hit
@@ -110,11 +110,11 @@ def verified(folder: Path, asked: Features | str, recipe: Recipe) -> dict[str, H
         if isinstance(asked, str):
             located = snapshot.locate(asked)
             assert located
-            questions = [stored_question(snapshot, *located)]
+            queries = [stored_query(snapshot, *located)]
         else:
-            questions = [question(Assigner(snapshot.vocabulary), asked, recipe.assign)]
+            queries = [quantise(Assigner(snapshot.vocabulary), asked, recipe.assign)]
         without = asked if isinstance(asked, str) else None
-        hits = search(OneShelf(snapshot), questions, top=9, recipe=recipe, without=without).hits
+        hits = search(SegmentGroup.local(snapshot), queries, top=9, recipe=recipe, without=without).hits
     return {hit.key: hit for hit in hits if hit.inliers}
 
 

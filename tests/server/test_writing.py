@@ -21,7 +21,7 @@ import pytest
 from resight import Index
 from resight.errors import EngineError, IndexLockedError
 from resight.options import FeatureOptions, ServeOptions
-from resight.search import OneShelf, Shelves
+from resight.search import SegmentGroup
 from resight.server import Collection
 from resight.server.guard import Token
 from resight.server.metrics import Metrics
@@ -346,11 +346,11 @@ class FailingOnce:
     def __init__(self) -> None:
         self._asked = 0
 
-    def shelves(self, snapshot: Snapshot) -> Shelves:
+    def group(self, snapshot: Snapshot) -> SegmentGroup:
         self._asked += 1
         if self._asked == 2:
             raise EngineError("no room")
-        return OneShelf(snapshot)
+        return SegmentGroup.local(snapshot)
 
 
 def test_a_committed_picture_keeps_its_file_whatever_fails_then(tmp_path: Path) -> None:

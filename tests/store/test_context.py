@@ -74,7 +74,7 @@ def test_many_pictures_are_measured_against_some(tmp_path: Path) -> None:
     build(tmp_path / "one", ENTRIES)
     build(tmp_path / "two", ENTRIES[6:], ENTRIES[:6])
     references = [learn_context(tmp_path / name, context=few) for name in ("one", "two")]
-    assert [r.part.pictures for r in references] == [6, 6]
+    assert [r.segment.pictures for r in references] == [6, 6]
     one, two = (terms(tmp_path / name, context=few) for name in ("one", "two"))
     assert one == two  # the same were drawn
     with open_snapshot(tmp_path / "one") as snapshot:

@@ -10,7 +10,7 @@ import pytest
 
 from resight.errors import IndexDamagedError, UsageError
 from resight.postings import GEOMETRY, decode
-from resight.search import stored_question
+from resight.search import stored_query
 from resight.store import Entry, Writer, check, open_snapshot, segment
 from resight.store import manifest as manifests
 
@@ -32,7 +32,7 @@ def test_pictures_come_back_with_their_shapes(tmp_path: Path) -> None:
             for key in "acdef":
                 located = snapshot.locate(key)
                 assert located
-                added, found = entries[key], stored_question(snapshot, *located).features
+                added, found = entries[key], stored_query(snapshot, *located).known_features
                 codes = added.geometry[np.argsort(added.words.word, kind="stable")]
                 right = decode(codes, max(added.width, added.height))
                 for each, expected in zip((found.xy, found.scale, found.angle, found.shape), right, strict=True):
@@ -61,7 +61,7 @@ def test_a_posting_takes_two_bytes_more_and_only_then(tmp_path: Path) -> None:
         assert snapshot.segments[0].all_lists().geometry.dtype == GEOMETRY
         located = snapshot.locate("a")
         assert located
-        assert stored_question(snapshot, *located).features.shape is None
+        assert stored_query(snapshot, *located).known_features.shape is None
 
 
 @pytest.mark.parametrize("features", [0, 5])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -13,8 +13,17 @@ import numpy.typing as npt
 
 from resight.options import ScoringOptions
 from resight.postings import GEOMETRY, Lists, build
-from resight.scoring import Part, Query, Similarity, together
-from resight.types import Words
+from resight.scoring import (
+    CollectionStatistics,
+    Query,
+    Scope,
+    SegmentView,
+    Similarity,
+    collection_statistics,
+    score_all,
+)
+from resight.scoring import score as scores_with_totals
+from resight.types import Features, Words
 
 Array = npt.NDArray[Any]
 Numbers = Sequence[int] | Array
@@ -46,7 +55,13 @@ def picture(
     words = Words(owner.astype(np.int32), np.asarray(word, np.int32), np.asarray(bits, np.uint64), kept)
     descriptors = np.zeros((len(codes), 8), np.uint8)
     descriptors[owner[::-1]] = kept[::-1]
-    return Query(words, codes, descriptors)
+    return described(words, codes, descriptors)
+
+
+def described(words: Words, codes: Array, descriptors: Array) -> Query:
+    """A query of which descriptors are known, and no places."""
+    places, ones = np.zeros((len(codes), 2), np.float32), np.ones(len(codes), np.float32)
+    return Query(words, codes, Features(places, ones, ones, descriptors, 1, 1))
 
 
 def histogram(shown: Query, k: int) -> Array:
@@ -70,15 +85,41 @@ def dense_idf(pictures: Sequence[Query], k: int) -> Array:
     return np.array([np.log(len(pictures)) - np.log(max(n, 1)) for n in having])
 
 
-def part_of(pictures: Sequence[Query], k: int, idf: Array, alive: Sequence[bool] | Array | None = None) -> Part:
+@dataclass(eq=False)
+class WeighedSegment(SegmentView):
+    """A segment with the weights of its collection, which a test is free to choose."""
+
+    idf: Array = field(default_factory=lambda: np.zeros(0, np.float32))
+    similarity: Similarity | None = None
+
+    def within(self, span: range) -> WeighedSegment:
+        seen = super().within(span)
+        idf = self.idf[span.start : span.stop]
+        return WeighedSegment(seen.read, seen.squared, seen.alive, seen.bounds, seen.cells, idf=idf)
+
+
+def segment_of(
+    pictures: Sequence[Query], k: int, idf: Array, alive: Sequence[bool] | Array | None = None
+) -> WeighedSegment:
     lists = lists_of(pictures, k)
-    part = Part(
+    return WeighedSegment(
         read=lambda words, *columns: lists,
         squared=np.array([(histogram(p, k) ** 2).sum() for p in pictures], dtype=np.int64),
         alive=np.ones(len(pictures), np.bool_) if alive is None else np.asarray(alive, np.bool_),
         idf=idf.astype(np.float32),
+        similarity=similarity(k),
     )
-    return together([part], always(similarity(k)))[0]
+
+
+def score(
+    query: Query, segments: Sequence[WeighedSegment], *, options: ScoringOptions, clusters: Array | None = None
+) -> list[Array]:
+    """The scores of a collection that is all in these segments."""
+    if not segments:
+        return scores_with_totals(query, [], Scope(options, CollectionStatistics(0, np.zeros(0, np.float32))), ())
+    weighed = segments[0]
+    collection = collection_statistics(segments, options, idf=weighed.idf, similarity=weighed.similarity)
+    return score_all(query, segments, Scope(options, collection, clusters))
 
 
 def similarity(k: int, *, groups: int = 3, most: int = 2, seed: int = 0) -> Similarity:
@@ -88,11 +129,6 @@ def similarity(k: int, *, groups: int = 3, most: int = 2, seed: int = 0) -> Simi
     weights = rng.normal(size=(groups, pattern.size))
     weights[:, pattern[1:, 1:].ravel()] += 8
     return Similarity(pattern, weights.astype(np.float32), rng.integers(0, groups, k).astype(np.uint8))
-
-
-def always(known: Similarity) -> Callable[[], Similarity]:
-    """The similarity as a collection has it."""
-    return lambda: known
 
 
 @dataclass
@@ -109,13 +145,12 @@ class Collection:
         return dense_idf(self.pictures, self.k)
 
     @property
-    def part(self) -> Part:
-        return part_of(self.pictures, self.k, self.idf, self.alive)
+    def segment(self) -> WeighedSegment:
+        return segment_of(self.pictures, self.k, self.idf, self.alive)
 
-    def parts(self, cuts: Sequence[int]) -> list[Part]:
+    def segments(self, cuts: Sequence[int]) -> list[WeighedSegment]:
         """The pictures between each cut and the next."""
-        cut = [part_of(self.pictures[a:b], self.k, self.idf, self.alive[a:b]) for a, b in pairwise(cuts)]
-        return together(cut, always(similarity(self.k)))
+        return [segment_of(self.pictures[a:b], self.k, self.idf, self.alive[a:b]) for a, b in pairwise(cuts)]
 
 
 def random_collection(

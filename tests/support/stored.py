@@ -20,12 +20,14 @@ from resight.engine import LocalEngine
 from resight.options import ClusterOptions, ContextOptions, ScoringOptions, StoreOptions
 from resight.postings import GEOMETRY, SHAPED
 from resight.recipes import RECIPES, Recipe
-from resight.scoring import MEASURES, Query, Similarity, score
+from resight.scoring import MEASURES, Query, Scope, Similarity, collection_statistics, score_all
 from resight.store import Disk, Entry, Snapshot, Writer, create, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.segment import FOLDER
 from resight.types import Words
 from resight.vocabulary import Vocabulary
+
+from .quantised import described
 
 WORDS = 12
 SETTINGS: dict[str, Any] = {"features": {"detector": "none"}}
@@ -137,7 +139,7 @@ def asked(query: Words) -> Query:
     """The query with geometry and descriptors that only the number of its features decides."""
     features = int(query.feature.max(initial=-1)) + 1
     geometry = noise("query geometry", features * GEOMETRY.itemsize).view(GEOMETRY)
-    return Query(query, geometry, noise("query descriptors", features * 4).reshape(-1, 4))
+    return described(query, geometry, noise("query descriptors", features * 4).reshape(-1, 4))
 
 
 def possible(snapshot: Snapshot) -> list[str]:
@@ -334,8 +336,12 @@ def contents(snapshot: Snapshot) -> dict[str, Stored]:
 
 def ranking(snapshot: Snapshot, measure: str, query: Words, probe: int = 0) -> Ranking:
     """All pictures that score, best first; those in some clusters alone, if a number of them is given."""
-    visited = snapshot.visit([query], probe)
-    scores = score(asked(query), snapshot.parts, options=RECIPES_ASKED[measure].scoring, clusters=visited)
+    if not snapshot.segments:
+        return []
+    visited, options, (views,) = snapshot.visit([query], probe), RECIPES_ASKED[measure].scoring, snapshot.views
+    similarity = snapshot.similarity if options.measure == "learnt" else None
+    collection = collection_statistics(views, options, idf=snapshot.idf, similarity=similarity)
+    scores = score_all(asked(query), views, Scope(options, collection, visited))
     found = [
         (row.key, float(mine[row.ordinal]))
         for mine, segment in zip(scores, snapshot.segments, strict=True)
@@ -361,7 +367,7 @@ def rankings(
 def statistics(snapshot: Snapshot) -> dict[str, Any]:
     """The counts that weigh every score."""
     df = np.sum([np.zeros(WORDS, np.int64), *(segment.df for segment in snapshot.segments)], axis=0)
-    idf = snapshot.parts[0].idf.tolist() if snapshot.parts else None
+    idf = snapshot.idf.tolist() if snapshot.segments else None
     return {
         "pictures": snapshot.pictures,
         "features": snapshot.manifest.features,

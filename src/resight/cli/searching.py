@@ -84,7 +84,7 @@ def search(
             insist_on_kind(target, file)
         if searchers:
             target.spread(searchers)
-        target.insist_on_searchable(chosen)  # once, not for each query
+        target.require_searchable(chosen)  # once, not for each query
         with patience("compiling the search kernels for this machine, this once …"):
             warm(scoring=[chosen.scoring], detectors=[target.features.detector])
         for group in groups:

@@ -22,7 +22,7 @@ def context_name(scoring: ScoringOptions, context: ContextOptions) -> str:
     return fingerprint(scoring, context, {"version": VERSION})
 
 
-def insist_on_context(scoring: ScoringOptions) -> None:
+def require_context(scoring: ScoringOptions) -> None:
     """Raise unless there can be terms for this measure."""
     if reason := UNFIT.get(scoring.measure):
         raise UsageError(f"{reason}, not for measure {scoring.measure!r}; set context.method=none")
@@ -56,8 +56,8 @@ __all__ = [
     "context_name",
     "contextual",
     "distances",
-    "insist_on_context",
     "name_of",
     "nearest",
+    "require_context",
     "stored_names",
 ]

@@ -1,4 +1,4 @@
-"""The nearest pictures of every picture of a part, by the part's own lists."""
+"""The nearest pictures of every picture of a segment, by the segment's own lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..machine import processors
 from ..options import ScoringOptions
 from ..postings import forward
-from ..scoring import Part, Query, score
+from ..scoring import CollectionStatistics, Query, Scope, SegmentView, score_all
 from ..types import Float32, Int32, Int64, Words
 from .distance import SAME, distances
 
@@ -30,7 +30,8 @@ Visit = Callable[[Words], Int64]  # a picture's words → the clusters in which 
 
 
 def nearest(
-    part: Part,
+    segment: SegmentView,
+    collection: CollectionStatistics,
     *,
     kept: int,
     scoring: ScoringOptions,
@@ -42,26 +43,28 @@ def nearest(
     Memory: 8 bytes for each neighbour kept, and one row of scores for each thread. ``done`` hears how many more
     pictures were compared.
     """
-    kept = min(kept, part.pictures - 1)
-    found = Neighbours(np.full((part.pictures, kept), -1, np.int32), np.full((part.pictures, kept), np.inf, np.float32))
+    kept = min(kept, segment.pictures - 1)
+    found = Neighbours(
+        np.full((segment.pictures, kept), -1, np.int32), np.full((segment.pictures, kept), np.inf, np.float32)
+    )
 
     def own_cluster(number: int) -> Int64:
-        found = part.clusters_of(np.array([number]))
+        found = segment.clusters_of(np.array([number]))
         assert found is not None
         return found
 
     def ask(numbered: tuple[int, Query]) -> None:
         number, query = numbered
         clusters = np.union1d(visit(query.words), own_cluster(number)) if visit else None
-        (row,) = distances_of(query, [part], scoring=scoring, clusters=clusters)
+        (row,) = distances_of(query, [segment], Scope(scoring, collection, clusters))
         row = without_copies(row, float(row[number]), scoring)
         chosen = smallest(row, kept)
         chosen = chosen[np.isfinite(row[chosen])]
         found.picture[number, : len(chosen)], found.distance[number, : len(chosen)] = chosen, row[chosen]
 
-    lists = part.read(None, "image", "signature", "geometry")
+    lists = segment.read(None, "image", "signature", "geometry")
     with ThreadPoolExecutor(processors()) as pool:
-        for begin, block in forward(lists, pictures=part.pictures, size=BLOCK):
+        for begin, block in forward(lists, pictures=segment.pictures, size=BLOCK):
             queries = (Query(words, codes) for words, codes in block.pictures())
             compared = len(list(pool.map(ask, enumerate(queries, begin))))
             if done:
@@ -69,18 +72,17 @@ def nearest(
     return found
 
 
-def distances_of(
-    query: Query, parts: Sequence[Part], *, scoring: ScoringOptions, clusters: Int64 | None = None
-) -> list[Float32]:
-    """The distance of a picture, each of whose features has one word, to all pictures of each part.
+def distances_of(query: Query, segments: Sequence[SegmentView], scope: Scope) -> list[Float32]:
+    """The distance of a picture, each of whose features has one word, to all pictures of each segment.
 
     With clusters: to those in these; the others are infinitely far.
     """
-    scores, norm = score(query, parts, options=scoring, clusters=clusters), _norm(query.words, scoring)
-    found = [distances(scoring.measure, s, norm=norm) for s in scores]
-    if clusters is None:
+    scores, norm = score_all(query, segments, scope), _norm(query.words, scope.options)
+    found = [distances(scope.options.measure, s, norm=norm) for s in scores]
+    if scope.clusters is None:
         return found
-    return [np.where(part.seen(clusters), row, np.float32(np.inf)) for part, row in zip(parts, found, strict=True)]
+    seen = (segment.seen(scope.clusters) for segment in segments)
+    return [np.where(mask, row, np.float32(np.inf)) for mask, row in zip(seen, found, strict=True)]
 
 
 def _norm(words: Words, scoring: ScoringOptions) -> float:

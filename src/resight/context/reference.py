@@ -19,7 +19,7 @@ from ..arrays import arrays_of
 from ..machine import processors
 from ..options import ContextOptions, ScoringOptions, from_dict, to_dict
 from ..postings import build, frozen
-from ..scoring import Part, Query
+from ..scoring import CollectionStatistics, Query, Scope, SegmentView, collection_statistics
 from ..types import Float32
 from .neighbours import Visit, distances_of, nearest, without_copies
 from .terms import FLOOR, METHODS, Terms
@@ -29,7 +29,8 @@ from .terms import FLOOR, METHODS, Terms
 class Reference:
     """A fixed set of pictures with their context terms."""
 
-    part: Part
+    segment: SegmentView
+    collection: CollectionStatistics  # with the idf of the index, when the terms were learnt
     terms: Terms
     scoring: ScoringOptions
     context: ContextOptions
@@ -37,18 +38,19 @@ class Reference:
     @classmethod
     def learn(
         cls,
-        part: Part,
+        segment: SegmentView,
+        collection: CollectionStatistics,
         *,
         scoring: ScoringOptions,
         context: ContextOptions,
         visit: Visit | None = None,
         done: Callable[[int], None] | None = None,
     ) -> Reference:
-        """Compute the terms of all pictures of a part among themselves; ``done`` hears how many more were compared."""
+        """Compute the terms of all pictures among themselves; ``done`` hears how many more were compared."""
         whole = context.method == "sinkhorn" or not context.kept
-        kept = part.pictures if whole else max(context.kept, context.neighbours)
-        near = nearest(part, kept=kept, scoring=scoring, visit=visit, done=done)
-        return cls(part, METHODS[context.method](near, context), scoring, context)
+        kept = segment.pictures if whole else max(context.kept, context.neighbours)
+        near = nearest(segment, collection, kept=kept, scoring=scoring, visit=visit, done=done)
+        return cls(segment, collection, METHODS[context.method](near, context), scoring, context)
 
     def terms_of(self, pictures: Sequence[Query], visit: Visit | None = None) -> Float32:
         """The terms of other pictures, each of whose features has one word."""
@@ -61,11 +63,10 @@ class Reference:
         radius, delta = self.terms.radius, self.terms.delta
         if not radius:
             return 1.0
-        lists = build([(picture.words, picture.geometry)], words=len(self.part.idf))
-        alone = Part.of(lists, pictures=1, idf=self.part.idf, among=self.part.whole)
-        clusters = visit(picture.words) if visit else None
+        lists = build([(picture.words, picture.geometry)], words=len(self.collection.idf))
+        scope = Scope(self.scoring, self.collection, visit(picture.words) if visit else None)
         # Together, as if it were one of them: density ratios depend on all that there is.
-        theirs, own = distances_of(picture, [self.part, alone], scoring=self.scoring, clusters=clusters)
+        theirs, own = distances_of(picture, [self.segment, SegmentView.of(lists, pictures=1)], scope)
         row = without_copies(theirs, float(own[0]), self.scoring).astype(np.float64)
         if self.context.method == "sinkhorn":
             row[np.isinf(row)] = self.terms.far
@@ -81,13 +82,13 @@ class Reference:
         return float(ratio**self.context.alpha if self.context.method == "nicdm" else ratio)
 
     def to_bytes(self) -> bytes:
-        buffer, lists = io.BytesIO(), self.part.read(None, "image", "signature", "geometry")
+        buffer, lists = io.BytesIO(), self.segment.read(None, "image", "signature", "geometry")
         signature, geometry = lists.signature, lists.geometry
         if self.scoring.measure != "hamming":  # bags of words need neither, and zeros take no room
             signature, geometry = np.zeros_like(signature), np.zeros_like(geometry)
         numbers = {"radius": self.terms.radius, "far": self.terms.far}
         description = {"scoring": to_dict(self.scoring), "context": to_dict(self.context), **numbers}
-        bounds: dict[str, Any] = {} if self.part.bounds is None else {"bounds": self.part.bounds}
+        bounds: dict[str, Any] = {} if self.segment.bounds is None else {"bounds": self.segment.bounds}
         np.savez_compressed(
             buffer,
             **bounds,
@@ -95,7 +96,7 @@ class Reference:
             image=lists.image,
             signature=signature,
             geometry=geometry,
-            idf=self.part.idf,
+            idf=self.collection.idf,
             delta=self.terms.delta,
             description=np.frombuffer(json.dumps(description).encode(), np.uint8),
         )
@@ -107,7 +108,9 @@ class Reference:
             lists = frozen(*(arrays[name] for name in ("offsets", "image", "signature", "geometry")))
             described = json.loads(arrays["description"].tobytes())
             pictures, bounds = len(arrays["delta"]), arrays.get("bounds")
-            part = Part.of(lists, pictures=pictures, idf=arrays["idf"], bounds=bounds)
+            segment = SegmentView.of(lists, pictures=pictures, bounds=bounds)
             terms = Terms(arrays["delta"], described["radius"], described["far"])
-        scoring, context = ScoringOptions, ContextOptions
-        return cls(part, terms, from_dict(scoring, described["scoring"]), from_dict(context, described["context"]))
+            scoring, context = described["scoring"], described["context"]
+            options = from_dict(ScoringOptions, scoring)
+            collection = collection_statistics([segment], options, idf=arrays["idf"])
+        return cls(segment, collection, terms, options, from_dict(ContextOptions, context))

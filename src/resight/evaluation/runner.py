@@ -19,8 +19,9 @@ from ..engine import LocalEngine
 from ..errors import EngineError, UsageError
 from ..options import AssignOptions, ClusterOptions, FeatureOptions, ImageOptions, IndexingOptions, fingerprint, to_dict
 from ..recipes import Recipe
-from ..search import OneShelf, Question, question, search
-from ..store import Snapshot, Writer, create, open_snapshot, read_manifest, segments_size
+from ..scoring import Query
+from ..search import SegmentGroup, quantise, search
+from ..store import Writer, create, open_snapshot, read_manifest, segments_size
 from ..types import Float64, Int32
 from ..vocabulary import Assigner, Vocabulary
 from ..vocabulary.nearest import ASSIGNMENT
@@ -232,14 +233,14 @@ class AskerPlan:
         snapshot = open_snapshot(self.index)
         warm()
         numbers = {key: i for i, key in enumerate(self.keys)}
-        return Asker(snapshot, Assigner(snapshot.vocabulary), self.recipes, numbers)
+        return Asker(SegmentGroup.local(snapshot), Assigner(snapshot.vocabulary), self.recipes, numbers)
 
 
 @dataclass(frozen=True)
 class Asker:
     """A query's features → the answer of each recipe."""
 
-    snapshot: Snapshot
+    group: SegmentGroup
     assigner: Assigner
     recipes: dict[str, Recipe]
     numbers: dict[str, int]  # of the pictures, by key
@@ -249,15 +250,15 @@ class Asker:
             return {name: Answer() for name in self.recipes}
         features = read(file)
         answers: dict[str, Answer] = {}
-        asked: dict[AssignOptions, tuple[Question, float]] = {}  # recipes that assign alike share the words
+        asked: dict[AssignOptions, tuple[Query, float]] = {}  # recipes that assign alike share the words
         for name, recipe in self.recipes.items():
             start = time.perf_counter()
             if recipe.assign not in asked:
-                new = question(self.assigner, features, recipe.assign)
+                new = quantise(self.assigner, features, recipe.assign)
                 asked[recipe.assign] = new, time.perf_counter() - start
             query, seconds = asked[recipe.assign]
             start = time.perf_counter()
-            result = search(OneShelf(self.snapshot), [query], top=self.snapshot.pictures, recipe=recipe)
+            result = search(self.group, [query], top=self.group.snapshot.pictures, recipe=recipe)
             seconds += time.perf_counter() - start
             ranking = np.array([self.numbers[hit.key] for hit in result.hits], np.int32)
             sure = tuple(hit.confidence for hit in result.hits[:JUDGED] if hit.confidence is not None)

@@ -14,9 +14,8 @@ from ..connected import Connected
 from ..learning import Asked, Examples, examples, learn
 from ..options import AssignOptions, LearnOptions, ScoringOptions
 from ..postings import Lists, build
-from ..scoring import Part, Query, Similarity, only_part, together
-from ..scoring import score as scores_of
-from ..search import question
+from ..scoring import Query, Scope, SegmentView, Similarity, collection_statistics, score_all
+from ..search import quantise
 from ..store import drawn, open_snapshot
 from ..types import Int32, Int64, Words
 from ..vocabulary import Assigner
@@ -44,7 +43,7 @@ class Contents:
             pictures = {key: picture for key, _, picture in drawn(snapshot, snapshot.pictures, 0, span)}
             assigner, none = Assigner(snapshot.vocabulary), np.zeros(0, np.int32)
             with threadpool_limits(1):  # as in Runner._index
-                asked = [question(assigner, read(f), ONE_WORD).words.word if f else none for f in prepared.queries]
+                asked = [quantise(assigner, read(f), ONE_WORD).words.word if f else none for f in prepared.queries]
         return cls(pictures, asked, len(span))
 
 
@@ -61,18 +60,15 @@ class Half:
     measures: tuple[str, ...]  # the first counts
 
     @property
-    def part(self) -> Part:
-        return only_part(self.lists, len(self.keys))
-
-    @property
     def counts(self) -> Int64:
         return np.diff(self.lists.offsets)
 
     def judge(self, options: ScoringOptions, similarity: Similarity | None = None) -> dict[str, float]:
         """The measures of all rankings by these options."""
-        parts, rankings = together([self.part], lambda: similarity), []
+        segments, rankings = [SegmentView.of(self.lists, pictures=len(self.keys))], []
+        scope = Scope(options, collection_statistics(segments, options, similarity=similarity))
         for word in self.words:
-            (found,) = scores_of(Query.of_words(word), parts, options=options)
+            (found,) = score_all(Query.of_words(word), segments, scope)
             order = np.argsort(-found, kind="stable")
             rankings.append([self.keys[i] for i in order.tolist() if found[i] > 0])
         return score(rankings, self.truths, self.measures, database=len(self.keys)).means

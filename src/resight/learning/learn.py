@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from ..errors import UsageError
 from ..options import LearnOptions, ScoringOptions
 from ..postings import Lists
-from ..scoring import Part, Query, best, only_part, score, together
+from ..scoring import Query, Scope, SegmentView, best, collection_statistics, score_all
 from ..scoring.similarity import Similarity, groups_by_frequency
 from ..types import Bytes, Float32, Float64, Int64
 from .descent import OBJECTIVES, descend
@@ -82,14 +81,15 @@ class Examples:
 
     def against(self, similarity: Similarity, count: int) -> Examples:
         """With further rivals: so many that this similarity takes for the most similar of the irrelevant pictures."""
-        parts, measure = together([self.part], lambda: similarity), ScoringOptions(measure="learnt")
-        found = (score(Query.of_words(query.word), parts, options=measure)[0] for query in self.asked)
+        found = self.scores(ScoringOptions(measure="learnt"), similarity)
         every = zip(self.asked, self.rivals, found, strict=True)
         return replace(self, rivals=[np.union1d(known, _most_alike(a, scores, count)) for a, known, scores in every])
 
-    @cached_property
-    def part(self) -> Part:
-        return only_part(self.lists, self.pictures)
+    def scores(self, options: ScoringOptions, similarity: Similarity | None = None) -> Iterator[Float32]:
+        """Of all pictures, for each query."""
+        segments = [SegmentView.of(self.lists, pictures=self.pictures)]
+        scope = Scope(options, collection_statistics(segments, options, similarity=similarity))
+        return (score_all(Query.of_words(query.word), segments, scope)[0] for query in self.asked)
 
     def pairs(self, word_groups: int, most: int) -> Pairs:
         group = groups_by_frequency(self.counts, word_groups)
@@ -109,8 +109,7 @@ def examples(
     asked = [query.fewer(options.rivals, rng) for query in asked]
     given = Examples(lists, pictures, counts, asked, [], fold)
     rivals = []
-    for query in asked:
-        (scores,) = score(Query.of_words(query.word), [given.part], options=ScoringOptions(measure="cosine"))
+    for query, scores in zip(asked, given.scores(ScoringOptions(measure="cosine")), strict=True):
         near = _most_alike(query, scores, options.rivals)
         others = rng.permutation(np.setdiff1d(np.flatnonzero(_irrelevant(query, pictures)), near))
         rivals.append(np.union1d(near, others[: -(-options.rivals // 4)]))

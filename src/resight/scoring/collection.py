@@ -3,72 +3,133 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ..options import ScoringOptions
-from ..types import Float32, Int64, Words
+from ..types import Float32, Float64, Int32, Int64, Words
 from . import kernels
 from .histogram import product
-from .part import Part, Query
-from .sums import Sums
+from .measure import Measure, Scope, Totals, sum_of
+from .query import Query
+from .segment import SegmentView, per_segment
+from .statistics import CollectionStatistics
 
 LEAST = 1e-6  # what a picture scores that has a word in common with the query, and is as unlike it as can be
 
 
-def burst(query: Words, part: Part, clusters: Int64 | None) -> Float32:
+def root_sums(segment: SegmentView) -> Int64:
+    """(K,) Σ √tf of each word over living pictures, in units of 1 / ROOT_UNIT."""
+    lists = segment.read(None, "image")
+    total = np.zeros(lists.words, np.int64)
+    kernels.sum_roots(lists.offsets, lists.image, segment.alive, total)
+    return total
+
+
+def burst(query: Words, segment: SegmentView, scope: Scope) -> Float32:
     """Σ idf_i² q_i d_i^(1/4) / √(Σ_j √d_i^j), j over all living pictures (LEARN-14 eq. 3)."""
     word, counts = np.unique(query.word, return_counts=True)
-    value = (part.squared_idf[word] * counts / np.sqrt(part.whole.roots[word])).astype(np.float32)
-    scores = np.zeros(part.pictures, np.float32)
-    row, place, lists = part.find(word, clusters, "image")
+    roots = np.maximum(scope.collection.counts[word] / kernels.ROOT_UNIT, 1)
+    value = (_squared(scope.collection.idf[word]) * counts / np.sqrt(roots)).astype(np.float32)
+    scores = np.zeros(segment.pictures, np.float32)
+    row, place, lists = segment.find(word, scope.clusters, "image")
     kernels.scan_roots(place, value[row], lists.offsets, lists.image, scores)
     return scores
 
 
-def negative(
-    query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None, sums: Sums
-) -> list[Float32]:
+def word_totals(segment: SegmentView) -> Int64:
+    """(K,) how many features of living pictures have each word."""
+    return segment.living(np.arange(segment.read(None, "image").words, dtype=np.int32))
+
+
+def negative(query: Words, segment: SegmentView, scope: Scope) -> Float32:
     """(1 + s) / 2, where s is LEARN-14 eq. 1 of q − β m and d − β m, m the mean picture: what both lack counts, too.
 
     The products are multiplied out, so that lists are read of the query's words alone. Weighed by idf², s may lie
     below −1.
     """
-    word, counts = np.unique(query.words.word, return_counts=True)
-    beta, scores = options.beta, []
-    for part in parts:
-        value, mean = part.squared_idf[word] * counts, part.whole.mean[word]
-        shared = product(word, value, part, clusters)
-        (plain, weighted), (square, weighted_square) = part.mean_products, part.whole.mean_squares
-        inner = shared - beta * ((value * mean).sum() + weighted) + beta**2 * weighted_square
-        ours = (counts**2).sum() - 2 * beta * (counts * mean).sum() + beta**2 * square
-        theirs = part.squared - 2 * beta * plain + beta**2 * square
-        norms = np.sqrt(np.maximum(ours, 0) * np.maximum(theirs, 0))
-        cosine = np.divide(inner, norms, out=np.zeros_like(norms), where=norms > 0)
-        scores.append((np.maximum((1 + cosine) / 2, LEAST) * (shared > 0)).astype(np.float32))
-    return scores
+    word, counts = np.unique(query.word, return_counts=True)
+    beta, mean = scope.options.beta, _mean(scope.collection, word)
+    value = _squared(scope.collection.idf[word]) * counts
+    shared = product(word, value, segment, scope.clusters)
+    found = _mean_products(segment, scope.collection)
+    inner = shared - beta * ((value * mean).sum() + found.weighted) + beta**2 * found.weighted_square
+    ours = (counts**2).sum() - 2 * beta * (counts * mean).sum() + beta**2 * found.square
+    theirs = segment.squared - 2 * beta * found.plain + beta**2 * found.square
+    norms = np.sqrt(np.maximum(ours, 0) * np.maximum(theirs, 0))
+    cosine = np.divide(inner, norms, out=np.zeros_like(norms), where=norms > 0)
+    scores: Float64 = np.maximum((1 + cosine) / 2, LEAST) * (shared > 0)
+    return scores.astype(np.float32)
 
 
-def asymmetric(
-    query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None, sums: Sums
-) -> list[Float32]:
+class MeanProducts(NamedTuple):
+    """With the mean picture m of the collection."""
+
+    plain: Float64  # Σ m_i d_i of each picture d
+    weighted: Float64  # Σ idf_i² m_i d_i of each
+    square: float  # Σ m_i²
+    weighted_square: float  # Σ idf_i² m_i²
+
+
+@per_segment
+def _mean_products(segment: SegmentView, collection: CollectionStatistics) -> MeanProducts:
+    lists, (plain, weighted) = segment.read(None, "image"), np.zeros((2, segment.pictures))
+    word = np.arange(lists.words, dtype=np.int32)
+    mean, squared_idf = _mean(collection, word), _squared(collection.idf)
+    kernels.scan_product(word, mean, lists.offsets, lists.image, plain)
+    kernels.scan_product(word, squared_idf * mean, lists.offsets, lists.image, weighted)
+    return MeanProducts(plain, weighted, float((mean**2).sum()), float((squared_idf * mean**2).sum()))
+
+
+def _mean(collection: CollectionStatistics, word: Int32) -> Float64:
+    """How often a picture has each of these words, in the mean."""
+    return collection.counts[word] / max(collection.pictures, 1)
+
+
+def _squared(idf: Float32) -> Float64:
+    return idf.astype(np.float64) ** 2
+
+
+class Asymmetric(Measure):
     """1 / (1 + D); D = Σ (d_i − q_i)^p where d has more, + λ Σ (q_i − d_i)^p where q has (LEARN-14 §2, Zhu et al.).
 
     Plain counts: weighed by idf, they do hardly better. λ depends on what the query has in common with all living
     pictures; so clusters, which say whose scores are wanted, save no time.
     """
-    (word, counts), power = np.unique(query.words.word, return_counts=True), options.power
-    counted, overlaps = [], []
-    for part in parts:
-        lists, overlap = part.read(word, "image"), np.zeros((2, part.pictures), np.int64)
-        common = kernels.scan_overlap(word, counts, power, lists.offsets, lists.image, part.alive, *overlap)
-        counted.append(np.array([common, part.features]))
-        overlaps.append(overlap)
-    in_common, features = sums.total("in common", counted).tolist()
-    penalty = max(options.alpha * features / max(in_common, 1) - 1, 0)
-    scores = []
-    for part, (ours, theirs) in zip(parts, overlaps, strict=True):
-        more = (part.length if power == 1 else part.squared) - theirs
-        distance = more + penalty * ((counts**power).sum() - ours)
-        scores.append(((ours > 0) & part.seen(clusters)) / (1 + distance))
-    return [s.astype(np.float32) for s in scores]
+
+    def rounds(self, options: ScoringOptions) -> int:
+        return 1
+
+    def statistics(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> Int64:
+        """What the query has in common with living pictures, and how many features they have."""
+        power = scope.options.power
+        return sum_of(np.array([_overlap(segment, query, power).common, segment.features]) for segment in segments)
+
+    def score(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> list[Float32]:
+        options, counts = scope.options, np.unique(query.words.word, return_counts=True)[1]
+        in_common, features = totals[0].tolist()
+        penalty = max(options.alpha * features / max(in_common, 1) - 1, 0)
+        scores = []
+        for segment in segments:
+            shared = _overlap(segment, query, options.power)
+            more = (segment.length if options.power == 1 else segment.squared) - shared.theirs
+            distance = more + penalty * ((counts**options.power).sum() - shared.ours)
+            scores.append(((shared.ours > 0) & segment.seen(scope.clusters)) / (1 + distance))
+        return [s.astype(np.float32) for s in scores]
+
+
+class Overlap(NamedTuple):
+    """What a query and each picture have in common: see ``kernels.scan_overlap``."""
+
+    common: int  # over all living pictures
+    ours: Int64
+    theirs: Int64
+
+
+@per_segment
+def _overlap(segment: SegmentView, query: Query, power: int) -> Overlap:
+    word, counts = np.unique(query.words.word, return_counts=True)
+    lists, (ours, theirs) = segment.read(word, "image"), np.zeros((2, segment.pictures), np.int64)
+    common = kernels.scan_overlap(word, counts, power, lists.offsets, lists.image, segment.alive, ours, theirs)
+    return Overlap(common, ours, theirs)

@@ -16,8 +16,9 @@ import numpy as np
 from .._numba import kernel
 from ..options import ScoringOptions
 from ..types import Float32, Float64, Int32, Int64, UInt32, Words
-from .part import Part, Query
-from .sums import Sums
+from .measure import Measure, Scope, Totals, sum_of
+from .query import Query
+from .segment import SegmentView, per_segment
 
 
 @kernel
@@ -31,30 +32,38 @@ def prior(features: int, options: ScoringOptions) -> float:
     return options.mixture / (1 - options.mixture) * features
 
 
-def density(
-    query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None, sums: Sums
-) -> list[Float32]:
+@per_segment
+def inverse_length(segment: SegmentView) -> Float64:
+    """1 / |R_j| of each picture."""
+    return 1 / np.maximum(segment.length, 1)
+
+
+class Density(Measure):
     """The sets are lists of words: of a feature's nearest word, of the next, … (eq. 12); or of a tree's levels."""
-    words = query.words
-    ordered = _sets(words)
-    counted = sums.total("sizes", (np.append(part.living(words.word), part.features) for part in parts))
-    sizes, features = counted[:-1], int(counted[-1])
-    total = np.concatenate([[0], np.cumsum(sizes)])
-    # |D_1| + … + |D_t|: up to a set's last row, from its feature's first.
-    within = (
-        total[np.searchsorted(ordered, ordered, side="right")] - total[np.searchsorted(words.feature, words.feature)]
-    )
-    odds = prior(features, options) / np.maximum(within, 1)
-    scores = []
-    for part in parts:
-        row, place, lists = part.find(words.word, clusters, "image")
-        found = np.zeros(part.pictures)
-        counts, touched = np.zeros(part.pictures, np.int32), np.zeros(part.pictures, np.uint32)
-        scan_sets(
-            ordered[row], place, odds[row], lists.offsets, lists.image, part.inverse_length, counts, touched, found
-        )
-        scores.append(found.astype(np.float32))
-    return scores
+
+    def rounds(self, options: ScoringOptions) -> int:
+        return 1
+
+    def statistics(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> Int64:
+        """How many living features have the word of each row; last, how many there are."""
+        return sum_of(np.append(segment.living(query.words.word), segment.features) for segment in segments)
+
+    def score(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> list[Float32]:
+        words = query.words
+        ordered, sizes, features = _sets(words), totals[0][:-1], int(totals[0][-1])
+        total = np.concatenate([[0], np.cumsum(sizes)])
+        # |D_1| + … + |D_t|: up to a set's last row, from its feature's first.
+        before = total[np.searchsorted(words.feature, words.feature)]
+        within = total[np.searchsorted(ordered, ordered, side="right")] - before
+        odds = prior(features, scope.options) / np.maximum(within, 1)
+        scores = []
+        for segment in segments:
+            row, place, lists = segment.find(words.word, scope.clusters, "image")
+            found, length = np.zeros(segment.pictures), inverse_length(segment)
+            counts, touched = np.zeros(segment.pictures, np.int32), np.zeros(segment.pictures, np.uint32)
+            scan_sets(ordered[row], place, odds[row], lists.offsets, lists.image, length, counts, touched, found)
+            scores.append(found.astype(np.float32))
+        return scores
 
 
 def _sets(words: Words) -> Int64:

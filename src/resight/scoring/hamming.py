@@ -14,9 +14,10 @@ from ..options import ScoringOptions
 from ..postings import SCALE_STEPS_PER_OCTAVE, as_bytes
 from ..types import Float32, Float64, Int32, Int64, UInt64, Words
 from . import kernels, voting
-from .density import prior
-from .part import Part, Query
-from .sums import Sums
+from .density import inverse_length, prior
+from .measure import Measure, Scope, Totals, sum_of
+from .query import Query
+from .segment import SegmentView
 
 SMALL = 4096  # pictures that are not worth a thread of their own
 ROOM = 100  # matches per picture that are made room for at first
@@ -36,85 +37,99 @@ def size_weights(options: ScoringOptions) -> Float32:
     return np.exp2(options.size_power * octaves).astype(np.float32)
 
 
-def hamming_score(
-    query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None, sums: Sums
-) -> list[Float32]:
+class Hamming(Measure):
     """Σ over matches of their weights, divided by the L2 norm of the picture's word counts (BURST-09 eq. 1–6).
 
     With weights by density ratio, a feature's sets are those equally many bits away, whichever of its words they have;
     a picture's descriptors in a set are counted for each word by itself. Nothing is divided, because a picture's length
     is part of the ratio.
     """
+
+    def rounds(self, options: ScoringOptions) -> int:
+        return (options.weights == "density") + options.inter
+
+    def statistics(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> Int64:
+        """With weights by density ratio ``_shells`` first; with inter-image weights ``_row_totals`` last."""
+        if scope.options.weights == "density" and not totals:
+            return sum_of(_shells(query.words, segment, scope.options) for segment in segments)
+        return _row_totals(_pieces(query, segments, scope, totals), len(query.words))
+
+    def score(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> list[Float32]:
+        options, pieces = scope.options, _pieces(query, segments, scope, totals)
+        bins = voting.TURNS + voting.SIZES if options.weak_geometry else 1
+        votes = [np.zeros((segment.pictures, bins), np.float32) for segment in segments]
+        # A match's weight depends on what its row matches in all segments (BURST-09 eq. 5).
+        of_rows = totals[-1] / voting.UNIT if options.inter else np.zeros(0)
+
+        def vote(job: tuple[Piece, Float32]) -> None:
+            piece, into = job
+            voting.add_votes(*piece, _room(*piece[:2]), of_rows, into)
+
+        jobs = [(piece, into) for mine, into in zip(pieces, votes, strict=True) for piece in mine]
+        if len(jobs) == len(segments):  # none is large
+            for job in jobs:
+                vote(job)
+        else:
+            with ThreadPoolExecutor(processors()) as pool:
+                list(pool.map(vote, jobs))
+        scores = [_agreeing(v) for v in votes] if options.weak_geometry else [v[:, 0] for v in votes]
+        if options.weights == "density":
+            return scores
+        return [s * segment.inverse_norm for s, segment in zip(scores, segments, strict=True)]
+
+
+def _pieces(query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> list[list[Piece]]:
+    """For each segment what the kernels need, cut up by pictures; rows are sorted by word."""
+    options, by_density = scope.options, scope.options.weights == "density"
     order = np.argsort(query.words.word, kind="stable")
     word, signature = query.words.word[order], query.words.signature[order]
     codes = query.geometry[query.words.feature[order]]
     angle, scale = (np.ascontiguousarray(codes[name]) for name in ("angle", "scale"))
     size = size_weights(options)[scale]
-    # Where a match's weight depends on all that its row matches, in the pictures seen, rows must not be cut up.
-    by_density = options.weights == "density"
-    cut = None if options.inter else clusters
-    odds = _odds(query.words.rows(order), parts, options, sums) if by_density else np.zeros((0, 65))
+    weight = scope.collection.idf[word] ** 2 * size if options.weights == "idf" else size
+    odds = _odds(query.words.feature[order], totals[0], options) if by_density else np.zeros((0, 65))
     rule = voting.Rule(match_weights(options), options.threshold, options.closest_only, voting.INTRA[options.intra])
     columns = ("image", "signature", "geometry") if options.weak_geometry else ("image", "signature")
-    votes: list[Float32] = []
-    pieces: list[list[Piece]] = []  # of each part
-    for part in parts:
-        row, place, lists = part.find(word, cut, *columns)
-        weight = part.idf[word] ** 2 * size if options.weights == "idf" else size
+    # Where a match's weight depends on all that its row matches, in the pictures seen, rows must not be cut up.
+    clusters = None if options.inter else scope.clusters
+    pieces = []
+    for segment in segments:
+        row, place, lists = segment.find(word, clusters, *columns)
         rows = voting.Rows(
             place, signature[row], weight[row], angle[row], scale[row], odds[row] if by_density else odds
         )
-        alive = part.seen(clusters)
-        length = part.inverse_length if by_density else np.zeros(0)
-        bins = voting.TURNS + voting.SIZES if options.weak_geometry else 1
-        votes.append(np.zeros((part.pictures, bins), np.float32))
-        geometry = as_bytes(lists.geometry)
+        alive, geometry = segment.seen(scope.clusters), as_bytes(lists.geometry)
+        length = inverse_length(segment) if by_density else np.zeros(0)
         cuts = [
             voting.Listed(lists.offsets, lists.image, lists.signature, geometry, alive, begin, end, length)
-            for begin, end in _cut(part.pictures)
+            for begin, end in _cut(segment.pictures)
         ]
         pieces.append([(rows, listed, rule) for listed in cuts])
-    # A match's weight depends on what its row matches in all parts.
-    totals = _totals(pieces, len(word), sums) if options.inter else np.zeros(0)
-
-    def vote(job: tuple[Piece, Float32]) -> None:
-        piece, into = job
-        voting.add_votes(*piece, _room(*piece[:2]), totals, into)
-
-    jobs = [(piece, into) for mine, into in zip(pieces, votes, strict=True) for piece in mine]
-    if len(jobs) == len(parts):  # none is large
-        for job in jobs:
-            vote(job)
-    else:
-        with ThreadPoolExecutor(processors()) as pool:
-            list(pool.map(vote, jobs))
-    scores = [_agreeing(v) for v in votes] if options.weak_geometry else [v[:, 0] for v in votes]
-    return scores if by_density else [s * part.inverse_norm for s, part in zip(scores, parts, strict=True)]
+    return pieces
 
 
-def _odds(words: Words, parts: Sequence[Part], options: ScoringOptions, sums: Sums) -> Float64:
-    """(rows, 65) of density.vote for a match at each distance."""
+def _shells(words: Words, segment: SegmentView, options: ScoringOptions) -> Int64:
+    """For each feature of the query how many living ones are at each distance; last, how many there are."""
+    found, lists = np.zeros((len(words), 65), np.int64), segment.read(words.word, "image", "signature")
+    columns = lists.offsets, lists.image, lists.signature
+    voting.count_shells(words.word, words.signature, *columns, segment.alive, options.threshold, found)
+    of_feature = np.zeros((int(words.feature.max(initial=-1)) + 1, 65), np.int64)
+    np.add.at(of_feature, words.feature, found)
+    return np.append(of_feature, segment.features)
 
-    def shells(part: Part) -> Int64:
-        """For each feature how many are at each distance; last, how many there are."""
-        found, lists = np.zeros((len(words), 65), np.int64), part.read(words.word, "image", "signature")
-        voting.count_shells(
-            words.word,
-            words.signature,
-            lists.offsets,
-            lists.image,
-            lists.signature,
-            part.alive,
-            options.threshold,
-            found,
-        )
-        of_feature = np.zeros((int(words.feature.max(initial=-1)) + 1, 65), np.int64)
-        np.add.at(of_feature, words.feature, found)
-        return np.append(of_feature, part.features)
 
-    counted = sums.total("shells", map(shells, parts))
-    within = np.cumsum(counted[:-1].reshape(-1, 65), axis=1)[words.feature]
-    return prior(int(counted[-1]), options) / np.maximum(within, 1)
+def _odds(feature: Int32, shells: Int64, options: ScoringOptions) -> Float64:
+    """(rows, 65) of density.vote for a match at each distance; feature: that of each row."""
+    within = np.cumsum(shells[:-1].reshape(-1, 65), axis=1)[feature]
+    return prior(int(shells[-1]), options) / np.maximum(within, 1)
+
+
+def _row_totals(pieces: Sequence[Sequence[Piece]], rows: int) -> Int64:
+    """The sum of the weights of each row's matches, in units of 1 / UNIT."""
+    totals = np.zeros(rows, np.int64)
+    for piece in chain(*pieces):
+        voting.add_totals(*piece, _room(*piece[:2]), totals)
+    return totals
 
 
 def _cut(pictures: int) -> list[tuple[int, int]]:
@@ -128,31 +143,21 @@ def _room(rows: voting.Rows, lists: voting.Listed) -> voting.Found:
     return voting.Found(np.empty(room, np.uint64), np.empty(room, np.float32))
 
 
-def _totals(pieces: Sequence[Sequence[Piece]], rows: int, sums: Sums) -> Float64:
-    """The sum of the weights of each row's matches over all parts (BURST-09 eq. 5); pieces: of each part."""
-    peaks, totals = np.zeros(rows, np.float32), np.zeros((len(pieces), rows), np.int64)
-    for piece in chain(*pieces):
-        voting.raise_peaks(*piece, _room(*piece[:2]), peaks)
-    peaks = sums.peak("peaks", peaks)
-    for mine, total in zip(pieces, totals, strict=True):
-        for piece in mine:
-            voting.add_totals(*piece, _room(*piece[:2]), peaks, total)
-    return sums.total("totals", totals) / voting.UNIT * peaks
-
-
 def _agreeing(bins: Float32) -> Float32:
     scores = np.zeros(len(bins), np.float32)
     voting.agreeing_votes(bins, scores)
     return scores
 
 
-def matches(query: Words, part: Part, slot_of: Int32, options: ScoringOptions, clusters: Int64 | None = None) -> Int64:
+def matches(
+    query: Words, segment: SegmentView, slot_of: Int32, options: ScoringOptions, clusters: Int64 | None = None
+) -> Int64:
     """(m, 4) rows (slot, query row, posting, bits apart): each feature's closest match in each picture with a slot ≥ 0.
 
     Keeping the closest alone (multiple match removal, BURST-09) also bounds memory: a checkerboard matches itself in
     millions of ways. All such pictures must be in the clusters.
     """
-    row, place, lists = part.find(query.word, clusters, "image", "signature")
+    row, place, lists = segment.find(query.word, clusters, "image", "signature")
     feature, signature = query.feature[row], query.signature[row]
     slots = int(slot_of.max(initial=-1)) + 1
     found = np.zeros((ROOM * slots, 4), np.int64)

@@ -28,7 +28,7 @@ def _popcount(typing_context: Any, value: Any) -> Any:
 
 popcount: Any = intrinsic(_popcount)
 
-# Roots are added up as integers, so that their sum does not depend on how pictures are spread over parts.
+# Roots are added up as integers, so that their sum does not depend on how pictures are spread over segments.
 ROOT_UNIT = 2.0**30
 
 

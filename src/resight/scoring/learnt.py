@@ -7,27 +7,37 @@ import numpy as np
 from .._numba import kernel
 from ..errors import UsageError
 from ..types import Float32, Int32, Int64, UInt32, Words
-from .part import Part
+from .measure import Scope
+from .segment import SegmentView, per_segment
 from .similarity import Similarity
+from .statistics import CollectionStatistics
 
 NOBODY = np.uint32(2**32 - 1)  # the number of no picture
 
 
-def learnt(query: Words, part: Part, clusters: Int64 | None) -> Float32:
+def learnt(query: Words, segment: SegmentView, scope: Scope) -> Float32:
     """How much more similar than an empty picture, as a positive number; 0 where what is shared adds up to nothing.
 
     Eq. 12, less s̄(q, 0) and s(0, 0), which are the same for all pictures.
     """
-    similarity = insist_on_similarity(part.whole.similarity())
+    similarity = require_similarity(scope.collection.similarity)
     word, counts = np.unique(query.word, return_counts=True)
     steps = similarity.steps[similarity.group[word], np.minimum(counts, similarity.most)]
-    shared = np.zeros(part.pictures, np.float32)
-    row, place, lists = part.find(word, clusters, "image")
+    shared = np.zeros(segment.pictures, np.float32)
+    row, place, lists = segment.find(word, scope.clusters, "image")
     scan_steps(place, steps[row], lists.offsets, lists.image, shared)
-    return np.where(shared != 0, positive(shared + part.alone), np.float32(0))
+    return np.where(shared != 0, positive(shared + _alone(segment, scope.collection)), np.float32(0))
 
 
-def insist_on_similarity(known: Similarity | None) -> Similarity:
+@per_segment
+def _alone(segment: SegmentView, collection: CollectionStatistics) -> Float32:
+    """What each picture scores against an empty query."""
+    if segment.stored_alone is not None:
+        return segment.stored_alone
+    return require_similarity(collection.similarity).alone(segment.read(None, "image"), segment.pictures)
+
+
+def require_similarity(known: Similarity | None) -> Similarity:
     if known is None:
         raise UsageError("there is no learnt similarity here; learn one with `resight learn`, or use another recipe")
     return known

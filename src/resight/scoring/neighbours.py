@@ -21,9 +21,10 @@ from ..errors import UsageError
 from ..machine import processors
 from ..options import ScoringOptions
 from ..types import Bytes, Float32, Float64, Int32, Int64, UInt32
-from .density import prior, vote_in_order
-from .part import Part, Query, Tables
-from .sums import Sums
+from .density import inverse_length, prior, vote_in_order
+from .measure import Measure, Scope, Totals
+from .query import Query
+from .segment import SegmentView, Tables
 
 COMPARED = 2**23  # pairs of descriptors at a time
 FEW = 64  # features that are not worth a thread of their own
@@ -59,46 +60,49 @@ class Near(NamedTuple):
         return Near(self.feature[chosen], self.distance[chosen], self.picture[chosen])
 
 
-def nearest_vote(
-    query: Query, parts: Sequence[Part], options: ScoringOptions, clusters: Int64 | None, sums: Sums
-) -> list[Float32]:
+class NearestVote(Measure):
     """Each feature's nearest descriptors give their pictures eq. 13's votes; or 1 each, or the idf of its word.
 
     All pictures are looked at, whatever the clusters, because who is nearest depends on all.
     """
-    asked = _asked(query, parts, options)
-    starts = np.cumsum([0, *(part.pictures for part in parts)])
-    found = [_room(0)]
-    for part, start in zip(parts, starts, strict=False):
-        found += [near._replace(picture=near.picture + np.uint32(start)) for near in _near(asked, part)]
-    near = Near(
-        np.concatenate([n.feature for n in found]),
-        np.concatenate([n.distance for n in found]),
-        np.concatenate([n.picture for n in found]),
-    )
-    # Distances are not negative, so their bits are ordered as they are.
-    ordered = near.rows(np.argsort((near.feature << 32) | near.distance.view(np.uint32), kind="stable"))
-    scores, lengths = np.zeros(starts[-1]), np.concatenate([part.inverse_length for part in parts])
-    weights = _weights(asked, parts[0].idf, options)
-    vote_in_order(*ordered, asked.most, prior(sum(part.features for part in parts), options), weights, lengths, scores)
-    pieces = zip(np.split(scores, starts[1:-1]), parts, strict=True)
-    return [piece.astype(np.float32) * part.seen(clusters) for piece, part in pieces]
+
+    in_one_place = True
+
+    def score(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> list[Float32]:
+        options, asked = scope.options, _asked(query, segments, scope.options)
+        starts = np.cumsum([0, *(segment.pictures for segment in segments)])
+        found = [_room(0)]
+        for segment, start in zip(segments, starts, strict=False):
+            found += [near._replace(picture=near.picture + np.uint32(start)) for near in _near(asked, segment)]
+        near = Near(
+            np.concatenate([n.feature for n in found]),
+            np.concatenate([n.distance for n in found]),
+            np.concatenate([n.picture for n in found]),
+        )
+        # Distances are not negative, so their bits are ordered as they are.
+        ordered = near.rows(np.argsort((near.feature << 32) | near.distance.view(np.uint32), kind="stable"))
+        scores, lengths = np.zeros(starts[-1]), np.concatenate([inverse_length(segment) for segment in segments])
+        weights = _weights(asked, scope.collection.idf, options)
+        scale = prior(sum(segment.features for segment in segments), options)
+        vote_in_order(*ordered, asked.most, scale, weights, lengths, scores)
+        pieces = zip(np.split(scores, starts[1:-1]), segments, strict=True)
+        return [piece.astype(np.float32) * segment.seen(scope.clusters) for piece, segment in pieces]
 
 
-def _asked(query: Query, parts: Sequence[Part], options: ScoringOptions) -> Asked:
+def _asked(query: Query, segments: Sequence[SegmentView], options: ScoringOptions) -> Asked:
     descriptors, words = query.descriptors, query.words
-    lists = [part.read(words.word[:0], "image") for part in parts]
+    lists = [segment.read(words.word[:0], "image") for segment in segments]
     if descriptors is None or any(len(some.image) and not some.code.shape[1] for some in lists):
         raise UsageError("k-NN voting compares descriptors, which are not kept here; index with --recipe knn")
     first = np.searchsorted(words.feature, np.arange(len(descriptors) + 1))
     asked = Asked(descriptors.astype(np.float32), first, words.word, np.zeros(len(descriptors), np.int64))
-    asked.most[asked.named] = options.nearest or _adaptive(asked.nearest, parts)
+    asked.most[asked.named] = options.nearest or _adaptive(asked.nearest, segments)
     return asked
 
 
-def _adaptive(word: Int32, parts: Sequence[Part]) -> Int64:
+def _adaptive(word: Int32, segments: Sequence[SegmentView]) -> Int64:
     """√n of the n descriptors that have the word (§3.4)."""
-    living: Int64 = np.sum([part.living(word) for part in parts], axis=0)
+    living: Int64 = np.sum([segment.living(word) for segment in segments], axis=0)
     return np.maximum(np.rint(np.sqrt(living)), 1).astype(np.int64)
 
 
@@ -112,17 +116,17 @@ def _weights(asked: Asked, idf: Float32, options: ScoringOptions) -> Float64:
     return weights
 
 
-def _near(asked: Asked, part: Part) -> Iterator[Near]:
-    """The part's living descriptors nearest to each feature, and perhaps more, some at a time; by feature in each."""
-    if part.tables is None:
-        yield _by_descriptors(asked, part)
+def _near(asked: Asked, segment: SegmentView) -> Iterator[Near]:
+    """The segment's living descriptors nearest to each feature, and perhaps more, in blocks; by feature in each."""
+    if segment.tables is None:
+        yield _by_descriptors(asked, segment)
     else:
-        yield from _by_codes(asked, part, part.tables())
+        yield from _by_codes(asked, segment, segment.tables())
 
 
-def _by_codes(asked: Asked, part: Part, tables: Tables) -> Iterator[Near]:
-    lists = part.read(asked.word, "image", "code")
-    coded = Coded(lists.offsets, lists.image, lists.code, part.alive, bool(part.alive.all()))
+def _by_codes(asked: Asked, segment: SegmentView, tables: Tables) -> Iterator[Near]:
+    lists = segment.read(asked.word, "image", "code")
+    coded = Coded(lists.offsets, lists.image, lists.code, segment.alive, bool(segment.alive.all()))
     ends = np.concatenate([[0], np.cumsum(np.diff(lists.offsets)[asked.word])])[asked.first]
     seen = np.diff(ends)  # by each feature
     wanted, longest = np.minimum(asked.most, seen), int(seen.max(initial=0))
@@ -138,15 +142,15 @@ def _by_codes(asked: Asked, part: Part, tables: Tables) -> Iterator[Near]:
         yield from pool.map(scan, pairwise((np.arange(pieces + 1) * len(seen) // pieces).tolist()))
 
 
-def _by_descriptors(asked: Asked, part: Part) -> Near:
-    lists = part.read(None, "image", "code")
+def _by_descriptors(asked: Asked, segment: SegmentView) -> Near:
+    lists = segment.read(None, "image", "code")
     mine = slice(lists.offsets[0], lists.offsets[-1])
     image, stored, near = lists.image[mine], lists.code[mine], _room(0)
     whole = stored.shape[1] == asked.values.shape[1]  # bytes, whose distances are whole numbers however they are added
     size = max(COMPARED // max(len(asked.most), 1), 1)
     for begin in range(0, len(stored), size):
         shown = image[begin : begin + size]
-        living = part.alive[shown]
+        living = segment.alive[shown]
         block = stored[begin : begin + size][living]
         values = block.astype(np.float32) if whole else block.view(np.float32)
         compared = _products(asked.values, values) if whole else squared_distances(asked.values, values)
@@ -182,7 +186,7 @@ def _room(count: int) -> Near:
 
 
 class Coded(NamedTuple):
-    """The lists of a part."""
+    """The lists of a segment."""
 
     offsets: Int64
     image: UInt32

@@ -62,7 +62,7 @@ class Similarity:
         add_alone(self.group, self.against_nothing, lists.offsets, lists.image, found)
         return found.astype(np.float32)
 
-    def insist_on_fit(self, words: int) -> None:
+    def require_fit(self, words: int) -> None:
         """Raise UsageError unless there is a weight for any counts of so many words: kernels do not look twice."""
         if self.group.shape != (words,):
             raise UsageError(

@@ -24,9 +24,9 @@ from .kernels import popcount
 NONE, COUNT, ROOT_COUNT, ROOT_SHARE, LOG_SHARE = range(5)
 INTRA = {"none": NONE, "count": COUNT, "root-count": ROOT_COUNT, "root-share": ROOT_SHARE, "log-share": LOG_SHARE}
 
-# Sums over pictures are made of integers, so that they do not depend on how pictures are spread over segments:
-# this many stand for the largest of the weights that are added up.
-UNIT = 2.0**30
+# Sums over pictures are made of integers, so that they do not depend on how pictures are spread over segments: this
+# many stand for a weight of 1. Weights are at most 1, density votes at most about 50, so there is room for their sums.
+UNIT = 2.0**36
 
 # Weak geometry: bins of turn (22.5° each) and of change of size (half an octave each, the middle one is none).
 TURNS, SIZES = 16, 17
@@ -50,7 +50,7 @@ class Rows(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """The lists of a part, and which of its pictures are looked at: begin … end."""
+    """The lists of a segment, and which of its pictures are looked at: begin … end."""
 
     offsets: Int64
     image: UInt32
@@ -195,20 +195,11 @@ def count_shells(
 
 
 @kernel
-def raise_peaks(rows: Rows, lists: Listed, rule: Rule, found: Found, peaks: Float32) -> None:
-    """peaks[r] = the largest weight of row r's matches, if it is larger."""
+def add_totals(rows: Rows, lists: Listed, rule: Rule, found: Found, totals: Int64) -> None:
+    """totals[r] += the sum of the weights of row r's matches, in units of 1 / UNIT."""
     for row in range(len(rows.word)):
         for match in range(row_matches(row, rows, lists, rule, found)):
-            peaks[row] = max(peaks[row], found.weight[match])
-
-
-@kernel
-def add_totals(rows: Rows, lists: Listed, rule: Rule, found: Found, peaks: Float32, totals: Int64) -> None:
-    """totals[r] += the sum of the weights of row r's matches, in units of peaks[r] / UNIT."""
-    for row in range(len(rows.word)):
-        for match in range(row_matches(row, rows, lists, rule, found)):
-            if found.weight[match] > 0:
-                totals[row] += np.int64(np.float64(found.weight[match]) / peaks[row] * UNIT)
+            totals[row] += np.int64(np.float64(found.weight[match]) * UNIT)
 
 
 @kernel
@@ -222,7 +213,8 @@ def add_votes(rows: Rows, lists: Listed, rule: Rule, found: Found, totals: Float
         count, row_weight = row_matches(row, rows, lists, rule, found), rows.weight[row]
         for match in range(count if len(totals) else np.uint64(0)):
             if weight[match] > 0:
-                weight[match] *= np.sqrt(weight[match] / totals[row])
+                # Weights that are next to nothing add up to less than one unit.
+                weight[match] *= np.sqrt(weight[match] / max(totals[row], np.float64(weight[match])))
         if votes.shape[1] == 1:
             for match in range(count):
                 votes[image[posting[match]], 0] += row_weight * weight[match]

@@ -1,32 +1,34 @@
-"""From questions to hits."""
+"""From queries to hits."""
 
 from .candidates import Candidate
-from .opinions import Opinion, at_one_scale, mean_scores, opinion
-from .pipeline import compare, evidence, insist_on_searchable, missing, rank, search
-from .question import Question, question, stored_question
-from .shelf import Asking, Letter, Shelf
-from .shelves import OneShelf, Searchers, Shelves, deal
+from .group import Searchers, SegmentGroup, share_out
+from .local import LocalSearcher
+from .pipeline import compare, evidence, rank, search
+from .prepare import prepare
+from .query import quantise, stored_query
+from .request import Place, SearchId, SearchRequest
+from .require import missing, require_searchable
+from .searcher import ScoreHistogram, SegmentSearcher, TopK
 
 __all__ = [
-    "Asking",
     "Candidate",
-    "Letter",
-    "OneShelf",
-    "Opinion",
-    "Question",
+    "LocalSearcher",
+    "Place",
+    "ScoreHistogram",
+    "SearchId",
+    "SearchRequest",
     "Searchers",
-    "Shelf",
-    "Shelves",
-    "at_one_scale",
+    "SegmentGroup",
+    "SegmentSearcher",
+    "TopK",
     "compare",
-    "deal",
     "evidence",
-    "insist_on_searchable",
-    "mean_scores",
     "missing",
-    "opinion",
-    "question",
+    "prepare",
+    "quantise",
     "rank",
+    "require_searchable",
     "search",
-    "stored_question",
+    "share_out",
+    "stored_query",
 ]

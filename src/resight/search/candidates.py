@@ -1,4 +1,4 @@
-"""Pictures on their way into the result, and where in them a question was found."""
+"""Pictures on their way into the result, and where in them a query was found."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ import numpy as np
 from ..postings import decode
 from ..recipes import Recipe
 from ..rerank import Placed, Verified, one_to_one, verify
-from ..scoring import matches
+from ..scoring import Query, matches
 from ..store import Row, Snapshot
 from ..types import Float32, Region
-from .question import Question
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Where a question was found in a picture."""
+    """Where a query was found in a picture."""
 
     verified: Verified
     places: Float32  # (inliers, 4) x, y in the query and x, y in the picture
-    question: int  # which of several
+    query: int  # which of several
 
 
 @dataclass(slots=True)
 class Candidate:
     """A picture on its way into the result."""
 
-    part: int  # which segment of the commit
+    segment: int  # its number in the commit
     row: Row
     score: float
     checked: bool = False  # whether geometry was asked
@@ -38,7 +37,7 @@ class Candidate:
 
     @property
     def place(self) -> tuple[int, int]:
-        return self.part, self.row.ordinal
+        return self.segment, self.row.ordinal
 
     @property
     def inliers(self) -> int:
@@ -56,24 +55,24 @@ class Candidate:
 
 
 def locate(
-    snapshot: Snapshot, part: int, questions: Sequence[Question], rows: Sequence[Row], recipe: Recipe
+    snapshot: Snapshot, number: int, queries: Sequence[Query], rows: Sequence[Row], recipe: Recipe
 ) -> list[Located | None]:
-    """Where in these pictures of a part the questions are found; each by the one that most matches agree on."""
+    """Where in these pictures of a segment the queries are found; each by the one that most matches agree on."""
     found: list[Located | None] = [None] * len(rows)
-    for number, asked in enumerate(questions):
-        for slot, (verified, places) in enumerate(_verified(snapshot, part, asked, rows, recipe)):
+    for which, query in enumerate(queries):
+        for slot, (verified, places) in enumerate(_verified(snapshot, number, query, rows, recipe)):
             before = found[slot]
             if verified and verified.inliers.sum() > (len(before.places) if before else 0):
-                found[slot] = Located(verified, places[verified.inliers], number)
+                found[slot] = Located(verified, places[verified.inliers], which)
     return found
 
 
 def _verified(
-    snapshot: Snapshot, part: int, asked: Question, rows: Sequence[Row], recipe: Recipe
+    snapshot: Snapshot, number: int, query: Query, rows: Sequence[Row], recipe: Recipe
 ) -> list[tuple[Verified | None, Float32]]:
     """Of each picture what geometry says, and the places of its matches as ``Located`` has them."""
-    segment, features, view = snapshot.segments[part], asked.features, snapshot.views[0][part]
-    words = asked.words.within(snapshot.spans[0])  # in several vocabularies a match would count as often
+    segment, features, view = snapshot.segments[number], query.known_features, snapshot.views[0][number]
+    words = query.words.within(snapshot.spans[0])  # in several vocabularies a match would count as often
     ordinals = np.array([row.ordinal for row in rows])
     slot_of = np.full(segment.record.pictures, -1, np.int32)
     slot_of[ordinals] = np.arange(len(rows))

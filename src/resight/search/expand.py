@@ -1,4 +1,4 @@
-"""Query expansion: ask again with what the best verified results show of the same thing."""
+"""Query expansion: search again with what the best verified results show of the same thing."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..recipes import Recipe
-from ..scoring import distinct
+from ..scoring import Query, distinct
 from ..types import Features, Float64, Int32, Words
 from .candidates import Candidate, Located, box
-from .question import Question
-from .shelf import Asking
-from .shelves import Shelves, shortlist, standings
+from .group import SegmentGroup
+from .prepare import extend, prepare
+from .request import SearchRequest
+from .shortlist import shortlist, verify
 
 # A result that shares this much of the query's features is the same picture again: expansion learns nothing from it.
 SAME_PICTURE = 0.8
@@ -22,47 +23,45 @@ SAME_PICTURE = 0.8
 MARGIN = 0.25
 
 
-def expand(shelves: Shelves, asking: Asking, candidates: list[Candidate], count: int) -> list[Candidate]:
-    """Ask again with what the best verified results show of the same thing.
+def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candidate], count: int) -> list[Candidate]:
+    """Search again with what the best verified results show of the same thing.
 
-    All ask in the same clusters: a picture that one of them does not look at cannot be compared by their mean.
+    All queries look in the same clusters: a picture that one of them does not look at cannot be compared by their mean.
     """
-    questions, recipe = asking.questions, asking.recipe
-    located = [c for c in candidates if c.located and c.inliers < SAME_PICTURE * len(questions[c.located.question])]
+    queries, recipe = request.queries, request.recipe
+    located = [c for c in candidates if c.located and c.inliers < SAME_PICTURE * len(queries[c.located.query])]
     if not located:
         return sorted(candidates, key=lambda c: c.by_score)
     sources = located[: recipe.expand.results]
-    stored = shelves.stored([(c.part, c.row) for c in sources])
-    oriented = shelves.snapshot.manifest.oriented
-    seen = [_seen_in(s, questions, c.located, oriented) for s, c in zip(stored, sources, strict=True) if c.located]
+    stored = group.stored_queries([(c.segment, c.row) for c in sources])
+    oriented = group.snapshot.manifest.oriented
+    seen = [_seen_in(s, queries, c.located, oriented) for s, c in zip(stored, sources, strict=True) if c.located]
     if recipe.expand.kind == "union":
-        unions = [_union([q, *(s for s, of in seen if of == n)], recipe) for n, q in enumerate(questions)]
-        asking = Asking(unions, recipe, asking.clusters, asking.background)
-        found = standings(shelves, "standing", count=count, asking=asking)
+        unions = [_union([q, *(s for s, of in seen if of == n)], recipe) for n, q in enumerate(queries)]
+        request = prepare(group, unions, recipe, clusters=request.clusters, background=request.background)
+        expanded = shortlist(group, request, count)
     else:
-        more, places = [s for s, _ in seen], [c.place for c in sources]
-        found = standings(shelves, "again", more, places, count=count, asking=asking)
+        expanded = shortlist(group, extend(group, request, [s for s, _ in seen], [c.place for c in sources]), count)
     known = {c.place: c for c in candidates if c.checked}
-    expanded = shortlist(shelves, found, count, recipe)
     for candidate in expanded:
         if before := known.get(candidate.place):
             candidate.located, candidate.checked = before.located, True
-    shelves.locate(asking, [c for c in expanded[: recipe.verify.shortlist] if not c.checked])
+    verify(group, request, [c for c in expanded[: recipe.verify.shortlist] if not c.checked])
     held = {c.place for c in expanded}
     lost = [c for c in candidates if c.located and c.place not in held]  # what was verified stays in the result
     return sorted(expanded + lost, key=lambda c: c.by_score)
 
 
-def _seen_in(theirs: Question, questions: Sequence[Question], located: Located, oriented: bool) -> tuple[Question, int]:
-    """A result's stored features, placed in the frame of the query that found it, those near it alone; which."""
-    asked = questions[located.question].features
-    seen = _seen_through(_inverse(located.verified.transform), theirs.features)
+def _seen_in(stored: Query, queries: Sequence[Query], located: Located, oriented: bool) -> tuple[Query, int]:
+    """A result's stored features, placed in the frame of the query that found it, those near it alone; which query."""
+    ours, theirs = queries[located.query].known_features, stored.known_features
+    seen = _seen_through(_inverse(located.verified.transform), theirs)
     if not oriented:  # positions have the same share of any picture, and no angle
-        share = np.float32(max(asked.width, asked.height) / max(theirs.features.width, theirs.features.height))
-        seen = replace(seen, scale=theirs.features.scale * share, angle=theirs.features.angle)
-    near = box(asked.xy).grown(MARGIN).contains(seen.xy)
-    placed = replace(seen, width=asked.width, height=asked.height)
-    return replace(theirs, features=placed).only(near), located.question
+        share = np.float32(max(ours.width, ours.height) / max(theirs.width, theirs.height))
+        seen = replace(seen, scale=theirs.scale * share, angle=theirs.angle)
+    near = box(ours.xy).grown(MARGIN).contains(seen.xy)
+    placed = replace(seen, width=ours.width, height=ours.height)
+    return Query.of_features(stored.words, placed).only(near), located.query
 
 
 def _seen_through(transform: Float64, features: Features) -> Features:
@@ -86,28 +85,29 @@ def _seen_through(transform: Float64, features: Features) -> Features:
     )
 
 
-def _union(questions: Sequence[Question], recipe: Recipe) -> Question:
-    """One question of several in one frame: features that differ from all before them are added (Hamming expansion)."""
-    starts = np.cumsum([0, *(len(q.features) for q in questions)])
+def _union(queries: Sequence[Query], recipe: Recipe) -> Query:
+    """One query of several in one frame: features that differ from all before them are added (Hamming expansion)."""
+    features = [query.known_features for query in queries]
+    starts = np.cumsum([0, *(len(each) for each in features)])
     rows = [
         (q.words.feature + start, q.words.word, q.words.signature, _levels(q.words))
-        for q, start in zip(questions, starts, strict=False)
+        for q, start in zip(queries, starts, strict=False)
     ]
     feature, word, signature, level = (np.concatenate(column) for column in zip(*rows, strict=True))
     new = distinct(word, signature, recipe.scoring.threshold // 2)
-    new[: len(questions[0].words)] = True
-    columns = {name: [getattr(q.features, name) for q in questions] for name in ("xy", "scale", "angle", "shape")}
+    new[: len(queries[0].words)] = True
+    columns = {name: [getattr(each, name) for each in features] for name in ("xy", "scale", "angle", "shape")}
     places: dict[str, Any] = {
         name: None if any(a is None for a in arrays) else np.concatenate(arrays) for name, arrays in columns.items()
     }
-    descriptors: list[Any] = [q.features.descriptors for q in questions]  # bytes or floats
+    descriptors: list[Any] = [each.descriptors for each in features]  # bytes or floats
     if len({d.shape[1] for d in descriptors}) > 1:  # those of stored pictures are not kept
         descriptors = [np.zeros((starts[-1], 0), np.uint8)]
-    features = replace(questions[0].features, **places, descriptors=np.concatenate(descriptors))
+    union = replace(features[0], **places, descriptors=np.concatenate(descriptors))
     words = Words(feature.astype(np.int32), word, signature)
-    if any(q.words.level is not None for q in questions):
+    if any(q.words.level is not None for q in queries):
         words = replace(words, level=level)
-    return Question(words.rows(new), features)
+    return Query.of_features(words.rows(new), union)
 
 
 def _levels(words: Words) -> Int32:

@@ -1,124 +1,88 @@
-"""The pipeline, from questions to hits: score (→ aggregate) → shortlist → verify → expand → name."""
+"""The pipeline, from queries to hits: score → aggregate → shortlist → verify → expand → name."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from ..errors import KeyMissingError, UsageError
 from ..recipes import Recipe
 from ..rerank import confidence
-from ..scoring import insist_on_similarity, known_measure
+from ..scoring import Query
 from ..timing import Stopwatch
 from ..types import Hit, SearchResult
+from .background import background_score
 from .candidates import Candidate, box
 from .expand import expand
-from .question import Question
-from .shelf import Asking
-from .shelves import Shelves, background, insist_on_spreadable, shortlist, standings
+from .group import SegmentGroup
+from .prepare import choose_clusters, prepare
+from .require import missing, require_searchable
+from .shortlist import shortlist, verify
 
 
 def search(
-    shelves: Shelves,
-    questions: Sequence[Question],
+    group: SegmentGroup,
+    queries: Sequence[Query],
     *,
     top: int,
     recipe: Recipe,
     without: str | None = None,
     watch: Stopwatch | None = None,
 ) -> SearchResult:
-    """The ``top`` pictures that best match the questions, all of which ask for the same thing.
+    """The ``top`` pictures that best match the queries, all of which look for the same thing.
 
     without: the key of a picture to leave out: the query itself, where it is an indexed one.
     """
     watch = watch or Stopwatch()
-    candidates, usual = rank(shelves, questions, count=top + bool(without), recipe=recipe, watch=watch)
+    candidates, usual = rank(group, queries, count=top + bool(without), recipe=recipe, watch=watch)
     kept = [candidate for candidate in candidates if candidate.row.key != without]
     hits = [_hit(candidate, usual if recipe.verify.shortlist else None) for candidate in kept[:top]]
-    return _result(hits, questions, watch)
-
-
-def compare(shelves: Shelves, asked: Question, key: str, *, recipe: Recipe) -> SearchResult:
-    """One hit: what geometry says of the picture with this key, whatever its rank."""
-    located = shelves.snapshot.locate(key)
-    if located is None:
-        raise missing(key)
-    segment, row = located
-    part, asking = shelves.snapshot.segments.index(segment), Asking(_sent(shelves, [asked]), recipe)
-    usual = background(shelves, asking)
-    (score,) = shelves.ask_of("scores", [(part, row)], asking=asking)
-    candidate = Candidate(part, row, score)
-    shelves.locate(asking, [candidate])
-    return _result([_hit(candidate, usual)], [asked], Stopwatch())
-
-
-def missing(key: str) -> KeyMissingError:
-    return KeyMissingError(f"no picture with the key {key!r} is indexed; a key is the path under which one was")
-
-
-def _result(hits: Sequence[Hit], questions: Sequence[Question], watch: Stopwatch) -> SearchResult:
-    return SearchResult(
-        tuple(hits),
-        query_features=sum(len(q) for q in questions),
-        width=questions[0].features.width,
-        height=questions[0].features.height,
-        timings=watch.seconds,
-    )
-
-
-def insist_on_searchable(shelves: Shelves, recipe: Recipe) -> None:
-    """Raise UsageError, which names the remedy, where an index lacks what a recipe needs."""
-    known_measure(recipe.scoring)
-    if not shelves.in_one_place:
-        insist_on_spreadable(recipe)
-    snapshot = shelves.snapshot
-    kept, wanted = snapshot.manifest.keep, recipe.indexing.keep
-    if recipe.scoring.measure == "knn" and wanted != kept:
-        raise UsageError(
-            f"this recipe compares descriptors as {wanted}, {snapshot.folder} keeps {kept}; "
-            "search with another recipe, or make an index for this one with `resight index --recipe`"
-        )
-    if recipe.scoring.measure == "learnt" and snapshot.segments:
-        insist_on_similarity(snapshot.similarity)
-    if recipe.context.method != "none":
-        snapshot.terms(recipe.scoring, recipe.context)
-    snapshot.insist_on_clusters(recipe.clusters.probe)
+    return _result(hits, queries, watch)
 
 
 def rank(
-    shelves: Shelves, questions: Sequence[Question], *, count: int, recipe: Recipe, watch: Stopwatch
+    group: SegmentGroup, queries: Sequence[Query], *, count: int, recipe: Recipe, watch: Stopwatch
 ) -> tuple[list[Candidate], float]:
-    """At least ``count`` candidates, if so many share anything with the questions, and the score of the background.
+    """At least ``count`` candidates, if so many share anything with the queries, and the score of the background.
 
     That is 0 where nothing is verified: only confidence is judged by it.
     """
-    snapshot = shelves.snapshot
-    insist_on_searchable(shelves, recipe)
+    require_searchable(group, recipe)
     count = max(count, recipe.verify.shortlist)
     with watch.stage("score"):
-        clusters = snapshot.visit([q.words for q in questions], recipe.clusters.probe)
-        others = None
-        if clusters is not None and recipe.verify.shortlist:
-            others = snapshot.spread
-            clusters = np.union1d(clusters, others)
-        asking = Asking(_sent(shelves, questions), recipe, clusters, others)
-        found = standings(shelves, "standing", count=count, asking=asking)
-        candidates = shortlist(shelves, found, count, recipe)
+        clusters, background = choose_clusters(group.snapshot, queries, recipe)
+        request = prepare(group, queries, recipe, clusters=clusters, background=background)
+        candidates = shortlist(group, request, count)
     if not recipe.verify.shortlist:
         return candidates, 0.0
     with watch.stage("verify"):
-        shelves.locate(asking, candidates[: recipe.verify.shortlist])
+        verify(group, request, candidates[: recipe.verify.shortlist])
         candidates.sort(key=lambda c: c.by_inliers)
     if recipe.expand.results and candidates:
         with watch.stage("expand"):
-            candidates = expand(shelves, asking, candidates, count)
-    return candidates, background(shelves, asking)
+            candidates = expand(group, request, candidates, count)
+    return candidates, background_score(group, request)
 
 
-def _sent(shelves: Shelves, questions: Sequence[Question]) -> Sequence[Question]:
-    """The questions without what only searches in one place compare."""
-    return questions if shelves.in_one_place else [q.without_descriptors for q in questions]
+def compare(group: SegmentGroup, query: Query, key: str, *, recipe: Recipe) -> SearchResult:
+    """One hit: what geometry says of the picture with this key, whatever its rank."""
+    located = group.snapshot.locate(key)
+    if located is None:
+        raise missing(key)
+    segment, row = located
+    request, number = prepare(group, [query], recipe), group.snapshot.segments.index(segment)
+    (score,) = group.scores(request, [(number, row.ordinal)])
+    candidate = Candidate(number, row, score)
+    verify(group, request, [candidate])
+    return _result([_hit(candidate, background_score(group, request))], [query], Stopwatch())
+
+
+def _result(hits: Sequence[Hit], queries: Sequence[Query], watch: Stopwatch) -> SearchResult:
+    return SearchResult(
+        tuple(hits),
+        query_features=sum(len(query) for query in queries),
+        width=queries[0].known_features.width,
+        height=queries[0].known_features.height,
+        timings=watch.seconds,
+    )
 
 
 def evidence(candidate: Candidate, background: float) -> tuple[int, float]:

@@ -197,7 +197,7 @@ def _cluster_problems(segment: Segment, bounds: Int64) -> Iterator[str]:
 
 def _alone_problems(segment: Segment, similarity: Similarity) -> Iterator[str]:
     try:
-        similarity.insist_on_fit(segment.words)
+        similarity.require_fit(segment.words)
     except UsageError as error:
         yield str(error)
     else:

@@ -22,8 +22,9 @@ def learn_clusters(snapshot: Snapshot, options: ClusterOptions) -> Clusters:
             f"{options.count} clusters cannot be learnt from a sample of {options.sample} pictures; "
             f"take clusters.sample={options.count} or more, or fewer clusters"
         )
-    pictures = drawn(snapshot, options.sample, options.seed, snapshot.spans[0])
-    return Clusters.learn([words.word for *_, (words, _) in pictures], idf=snapshot.views[0][0].idf, options=options)
+    span = snapshot.spans[0]
+    pictures, idf = drawn(snapshot, options.sample, options.seed, span), snapshot.idf[span.start : span.stop]
+    return Clusters.learn([words.word for *_, (words, _) in pictures], idf=idf, options=options)
 
 
 def assign(segment: Segment, clusters: Clusters, span: range) -> Int64:

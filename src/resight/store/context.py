@@ -11,7 +11,7 @@ from ..context import Reference, Visit
 from ..errors import UsageError
 from ..options import ContextOptions, ScoringOptions
 from ..postings import build
-from ..scoring import Part, Query
+from ..scoring import Query, SegmentView, collection_statistics
 from ..types import Float32
 from .drawn import drawn
 from .merge import clusters_of
@@ -33,15 +33,16 @@ def learn(
     """
     span = snapshot.spans[vocabulary]
     pictures = drawn(snapshot, context.references, context.seed, span)
-    idf, visit, bounds = snapshot.views[vocabulary][0].idf, visiting(snapshot, context), None
+    idf, visit, bounds = snapshot.idf[span.start : span.stop], visiting(snapshot, context), None
     if visit:
         cluster_of = [clusters_of(segment) for segment in snapshot.segments]
         cluster = np.array([cluster_of[number][ordinal] for _, (number, ordinal), _ in pictures])
         order, bounds = by_cluster(cluster, snapshot.cluster_count)
         pictures = [pictures[i] for i in order.tolist()]
     lists = build([picture for *_, picture in pictures], words=len(idf))
-    part = Part.of(lists, pictures=len(pictures), idf=idf, bounds=bounds)
-    reference = Reference.learn(part, scoring=scoring, context=context, visit=visit, done=done)
+    view = SegmentView.of(lists, pictures=len(pictures), bounds=bounds)
+    collection = collection_statistics([view], scoring, idf=idf)
+    reference = Reference.learn(view, collection, scoring=scoring, context=context, visit=visit, done=done)
     known = {place: float(d) for (_, place, _), d in zip(pictures, reference.terms.delta, strict=True)}
     terms = []
     for number, segment in enumerate(snapshot.segments):

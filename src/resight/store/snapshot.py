@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from ..clusters import Clusters
-from ..context import context_name, insist_on_context, stored_names
+from ..context import context_name, require_context, stored_names
 from ..errors import IndexDamagedError, UsageError
 from ..options import ContextOptions, ScoringOptions
-from ..scoring import HERE, Part, Similarity, Sums, Tables, idf_weights, together
+from ..scoring import SegmentView, Similarity, Tables, idf_weights
 from ..types import Bytes, Float32, Int64, Words
 from ..vocabulary import Vocabulary, spans
 from . import manifest as manifests
@@ -29,15 +29,15 @@ LEAST_SPREAD = 4  # clusters that stand for all
 class Snapshot:
     """Opened by ``open_snapshot``; close it, or use it in a ``with`` statement.
 
-    With some of a manifest's segments it is a part of the commit, and sums say what there is in the others.
+    The manifest may name some segments of a commit alone.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest, sums: Sums = HERE) -> None:
-        self.folder, self.manifest, self._sums = folder, manifest, sums
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder, self.manifest = folder, manifest
         self.segments: list[Segment] = []
         self._clusters_file = _opened(folder, manifest.clusters)
         similarity = _opened(folder, manifest.similarity)
-        # Parts hold these instead of the snapshot, which holds the parts: a circle would keep the files of a replaced
+        # Views hold these instead of the snapshot, which holds the views: a circle would keep the files of a replaced
         # snapshot open until garbage is collected, instead of until its last search ends.
         self._similarity = cache(lambda: _read_similarity(folder, manifest.similarity, similarity))
         self._vocabulary = vocabulary = cache(lambda: read_vocabulary(folder, manifest))
@@ -58,19 +58,21 @@ class Snapshot:
         return self.manifest.pictures
 
     @cached_property
-    def parts(self) -> list[Part]:
-        """The segments as scoring sees them, weighed by the statistics of all living pictures."""
-        if not self.segments:
-            return []
-        living = (np.append(s.df, s.record.pictures - s.record.dead_pictures) for s in self.segments)
-        counted = self._sums.total("df", living)
-        idf = idf_weights(counted[:-1], int(counted[-1]))
-        tables = self._tables if self.manifest.keep == "codes" else None
-        parts = []
+    def idf(self) -> Float32:
+        """(K,) of all living pictures."""
+        df: Int64 = np.sum([segment.df for segment in self.segments], axis=0)
+        return idf_weights(df, sum(s.record.pictures - s.record.dead_pictures for s in self.segments))
+
+    @cached_property
+    def views(self) -> list[list[SegmentView]]:
+        """For each vocabulary the segments as scoring sees them: with its own words alone, and the norms of those."""
+        tables, views = self._tables if self.manifest.keep == "codes" else None, []
         for s in self.segments:
             cells, alone = s.cells if s.has_cells else None, s.terms.get(LEARNT)
-            parts.append(Part(s.lists, s.squared, s.alive, idf, s.bounds, cells, tables, known_alone=alone))
-        return together(parts, self._similarity, self._sums)
+            views.append(SegmentView(s.lists, s.squared, s.alive, s.bounds, cells, tables, alone))
+        if self.manifest.vocabularies == 1:
+            return [views]
+        return [[view.within(span) for view in views] for span in self.spans]
 
     @cached_property
     def clusters(self) -> Clusters | None:
@@ -96,7 +98,7 @@ class Snapshot:
         count = len(self.clusters.entries)
         return np.unique(np.linspace(0, count - 1, max(LEAST_SPREAD, count // 50)).astype(np.int64))
 
-    def insist_on_clusters(self, probe: int) -> None:
+    def require_clusters(self, probe: int) -> None:
         """Raise UsageError where so many clusters shall be visited, and there are none."""
         if probe and self.segments and self.clusters is None:
             raise UsageError(
@@ -104,16 +106,16 @@ class Snapshot:
                 "or search without --probe"
             )
 
-    def visit(self, questions: Sequence[Words], probe: int) -> Int64 | None:
-        """The ``probe`` clusters nearest to any of the questions (0: all); None where nothing is to be left out.
+    def visit(self, queries: Sequence[Words], probe: int) -> Int64 | None:
+        """The ``probe`` clusters nearest to any of the queries (0: all); None where nothing is to be left out.
 
-        Each feature of a question is given as many words as one of an indexed picture has.
+        Each feature of a query is given as many words as one of an indexed picture has.
         """
-        self.insist_on_clusters(probe)
+        self.require_clusters(probe)
         if not (probe and self.segments and self.clusters) or probe >= len(self.clusters.entries):
             return None
         stored = self.manifest.settings.get("indexing", {}).get("words", 1)
-        alike = [words.within(self.spans[0]).nearest(stored) for words in questions]
+        alike = [words.within(self.spans[0]).nearest(stored) for words in queries]
         return np.unique([self.clusters.visit(words.word)[:probe] for words in alike])
 
     @property
@@ -121,19 +123,9 @@ class Snapshot:
         """The words of each vocabulary."""
         return spans(self.segments[0].words if self.segments else 0, self.manifest.vocabularies)
 
-    @cached_property
-    def views(self) -> list[list[Part]]:
-        """The parts as each vocabulary sees them: with its own words alone, and the norms of those."""
-        if self.manifest.vocabularies == 1:
-            return [self.parts]
-        return [
-            together([part.within(span) for part in self.parts], sums=self._sums.within(f"vocabulary {number}"))
-            for number, span in enumerate(self.spans)
-        ]
-
     def terms(self, scoring: ScoringOptions, context: ContextOptions) -> list[list[Float32]]:
         """For each vocabulary the context terms of each segment's pictures."""
-        insist_on_context(scoring)
+        require_context(scoring)
         names = stored_names(context_name(scoring, context), self.manifest.vocabularies)
         if self.segments and not self.manifest.contexts.keys() >= {*names}:
             raise UsageError(

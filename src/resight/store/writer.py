@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ..context import Reference, context_name, insist_on_context, name_of, stored_names
+from ..context import Reference, context_name, name_of, require_context, stored_names
 from ..errors import StoreError, UsageError
 from ..options import ClusterOptions, ContextOptions, ScoringOptions, StoreOptions
 from ..postings import count
@@ -257,7 +257,7 @@ class Writer:
 
         With several vocabularies, for each: a picture has a term, and there is a reference set, in each of them.
         """
-        insist_on_context(scoring)
+        require_context(scoring)
         self.commit()
         if not self.manifest.pictures:
             raise UsageError(f"{self.folder} has no pictures yet, so there is no context to learn; add some first")
@@ -302,7 +302,7 @@ class Writer:
             raise UsageError(
                 f"a similarity is of one vocabulary, {self.folder} has {len(self._spans)}; index the pictures with one"
             )
-        similarity.insist_on_fit(self._words)
+        similarity.require_fit(self._words)
         self.commit()
         alone = [segment.alone(similarity) for segment in self._base.segments]
         with self._changing_disk():

@@ -46,7 +46,7 @@ def list_recipes(shared: Shared) -> shapes.Recipes:
     for name, recipe in RECIPES.items():
         needs = None
         try:
-            index.insist_on_searchable(recipe)
+            index.require_searchable(recipe)
         except UsageError as error:
             needs = problem_of(error, index=str(index.path)).detail
         listed.append(

@@ -1,58 +1,29 @@
-"""What is asked for: the quantised features of a picture."""
+"""A picture's features, or an indexed picture → a query."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..options import AssignOptions
-from ..postings import decode, encode
+from ..postings import decode
 from ..scoring import Query
 from ..store import Row, Segment, Snapshot
 from ..types import Bytes, Features, Float32, Words
 from ..vocabulary import Assigner, codes, spans
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One picture of what is looked for."""
-
-    words: Words
-    features: Features
-
-    def __len__(self) -> int:
-        return len(np.unique(self.words.feature))
-
-    @property
-    def query(self) -> Query:
-        descriptors = self.features.descriptors
-        return Query(self.words, encode(self.features), descriptors if descriptors.shape[1] else None)
-
-    @property
-    def without_descriptors(self) -> Question:
-        none = np.zeros((len(self.features), 0), np.uint8)
-        return replace(self, features=replace(self.features, descriptors=none))
-
-    def within(self, span: range) -> Question:
-        """The same, asked with these words alone, which are counted from 0 on."""
-        return replace(self, words=self.words.within(span))
-
-    def only(self, chosen: npt.NDArray[np.bool_]) -> Question:
-        """The same, asked with these features alone."""
-        return replace(self, words=self.words.rows(chosen[self.words.feature]))
+def quantise(assigner: Assigner, features: Features, options: AssignOptions) -> Query:
+    """A picture's features with their words."""
+    return Query.of_features(assigner.assign_query(features.descriptors, options=options), features)
 
 
-def question(assigner: Assigner, features: Features, options: AssignOptions) -> Question:
-    """What a picture's features ask."""
-    return Question(assigner.assign_query(features.descriptors, options=options), features)
-
-
-def stored_question(snapshot: Snapshot, segment: Segment, row: Row) -> Question:
-    """What an indexed picture asks: its stored features, each with the one word it has there, in each vocabulary.
+def stored_query(snapshot: Snapshot, segment: Segment, row: Row) -> Query:
+    """An indexed picture: its stored features, each with the one word it has there, in each vocabulary.
 
     With their descriptors, or what codes say of them, if the index keeps any.
     """
@@ -65,7 +36,8 @@ def stored_question(snapshot: Snapshot, segment: Segment, row: Row) -> Question:
         code, word = words.code[first], words.word[first]
         descriptors = codes.restored(snapshot.vocabulary, code, word, keep=snapshot.manifest.keep)
     xy, scale, angle, shape = decode(geometry, max(row.width, row.height))
-    return Question(replace(words, code=None), Features(xy, scale, angle, descriptors, row.width, row.height, shape))
+    features = Features(xy, scale, angle, descriptors, row.width, row.height, shape)
+    return Query.of_features(replace(words, code=None), features)
 
 
 def _joined(words: Words, geometry: npt.NDArray[Any], spans: Sequence[range]) -> tuple[Words, npt.NDArray[Any]]:

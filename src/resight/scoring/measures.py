@@ -1,0 +1,80 @@
+"""The measures by name, and how a query is scored by one. A new measure is a class or a function, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import OptionError
+from ..options import ScoringOptions
+from ..postings import count
+from ..types import Float32, Int64
+from .collection import Asymmetric, burst, negative, root_sums, word_totals
+from .density import Density
+from .hamming import Hamming
+from .histogram import cosine, l1, l2, votes, weighted_votes
+from .learnt import learnt
+from .measure import Measure, Scope, Totals, WordMeasure
+from .neighbours import NearestVote
+from .query import Query
+from .segment import SegmentView
+from .similarity import Similarity
+from .statistics import CollectionStatistics, idf_weights
+
+MEASURES: dict[str, Measure] = {
+    "l1": WordMeasure(l1),
+    "l2": WordMeasure(l2),
+    "cosine": WordMeasure(cosine),
+    "burst": WordMeasure(burst, root_sums),
+    "negative": WordMeasure(negative, word_totals),
+    "asymmetric": Asymmetric(),
+    "learnt": WordMeasure(learnt),
+    "tf": WordMeasure(votes),
+    "tf-idf": WordMeasure(weighted_votes),
+    "density": Density(),
+    "hamming": Hamming(),
+    "knn": NearestVote(),
+}
+
+
+def measure_of(options: ScoringOptions) -> Measure:
+    try:
+        return MEASURES[options.measure]
+    except KeyError:
+        raise OptionError(f"unknown measure {options.measure!r}; known: {', '.join(sorted(MEASURES))}") from None
+
+
+def collection_statistics(
+    segments: Sequence[SegmentView],
+    options: ScoringOptions,
+    *,
+    idf: Float32 | None = None,
+    similarity: Similarity | None = None,
+) -> CollectionStatistics:
+    """Of a collection that is all in these segments, of which there is at least one; idf: instead of their own."""
+    pictures = int(sum(segment.alive.sum() for segment in segments))
+    if idf is None:
+        df: Int64 = np.sum([count(s.read(None, "image"), s.alive)[0] for s in segments], axis=0)
+        idf = idf_weights(df, pictures)
+    return CollectionStatistics(pictures, idf, measure_of(options).count_words(segments), similarity)
+
+
+def query_totals(query: Query, segments: Sequence[SegmentView], scope: Scope) -> Totals:
+    """The statistics of a query, where all segments are here."""
+    measure, totals = measure_of(scope.options), Totals()
+    for _ in range(measure.rounds(scope.options)):
+        totals += (measure.statistics(query, segments, scope, totals),)
+    return totals
+
+
+def score(query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> list[Float32]:
+    """For each segment one score per picture; 0 means nothing in common, removed, or not in one of the clusters."""
+    scores = measure_of(scope.options).score(query, segments, scope, totals) if segments else []
+    seen = (segment.alive if segment.cells else segment.seen(scope.clusters) for segment in segments)
+    return [found * mask for found, mask in zip(scores, seen, strict=True)]
+
+
+def score_all(query: Query, segments: Sequence[SegmentView], scope: Scope) -> list[Float32]:
+    """The same, where all segments are here."""
+    return score(query, segments, scope, query_totals(query, segments, scope))
