@@ -12,7 +12,7 @@ import numpy.typing as npt
 from . import images
 from .analyse import content_hash, content_of, features_of
 from .errors import UsageError
-from .features import extract, insist_on_given
+from .features import extract, require_given
 from .features.given import checked
 from .options import AssignOptions, FeatureOptions, ImageOptions
 from .scoring import Query
@@ -36,7 +36,7 @@ class Reader:
     def features(self, source: Source, *, name: str, region: Region | None = None) -> tuple[Features, bytes]:
         """Those of a picture, or of a region of it, and the hash of its content; errors call it by this name."""
         if isinstance(source, Features):
-            insist_on_given(self.options)
+            require_given(self.options)
             given = checked(source, repr(name))
             return given, content_of(given)
         if isinstance(source, np.ndarray):

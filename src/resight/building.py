@@ -51,7 +51,7 @@ def build(
     def again(shard: Shard) -> Built:
         built, deaths = None, 0
         while built is None:
-            deaths = Note(writer.folder, shard).insist_on_more(deaths)
+            deaths = Note(writer.folder, shard).require_more_deaths(deaths)
             (built,) = engine.run(plan, [shard], on_crash=lambda shard: None)
         return built
 
@@ -182,7 +182,7 @@ class Note:
         """If the worker dies now, this picture has one death more."""
         self._path.write_text(json.dumps({**self.deaths, job.key: self.deaths[job.key] + 1}))
 
-    def insist_on_more(self, before: int) -> int:
+    def require_more_deaths(self, before: int) -> int:
         """How many workers died while a picture was analysed; EngineError if none has since there were so many."""
         if self.deaths.total() == before:
             raise EngineError(

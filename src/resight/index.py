@@ -17,7 +17,7 @@ from .context import METHODS, Reference, context_name, name_of
 from .duplicates import SURE, Group, duplicates
 from .engine import Engine, LocalEngine
 from .errors import IndexDamagedError, StoreError, UsageError, VocabularyError
-from .features import DETECTORS, insist_on_known
+from .features import DETECTORS, require_known_detector
 from .info import IndexInfo, index_info
 from .learning import Tried
 from .options import (
@@ -107,11 +107,11 @@ class Index:
     ) -> Index:
         """A new, empty index; by default with the vocabulary that ships with resight for these features."""
         features = features or FeatureOptions()
-        insist_on_known(features)
+        require_known_detector(features)
         indexing = indexing or IndexingOptions()
         settings = {"features": to_dict(features), "indexing": to_dict(indexing)}
         if vocabulary:
-            _insist_on_words_of(features, vocabulary)
+            _require_words_of(features, vocabulary)
         else:
             vocabulary = Vocabulary.ready(features.detector, codes=indexing.keep == "codes")
         if is_url(path):
@@ -132,13 +132,13 @@ class Index:
         """An existing index. Options or a vocabulary given here must be those it was made with."""
         index = cls(path)
         try:
-            index._insist(features, vocabulary, indexing)
+            index._require_made_with(features, vocabulary, indexing)
         except BaseException:
             index.close()
             raise
         return index
 
-    def _insist(
+    def _require_made_with(
         self, features: FeatureOptions | None, vocabulary: Vocabulary | None, indexing: IndexingOptions | None
     ) -> None:
         made_with = self._snapshot.manifest.vocabulary_fingerprint
@@ -584,7 +584,7 @@ def _alike(one: Manifest, other: Manifest) -> bool:
     return (one.vocabulary_fingerprint, one.settings) == (other.vocabulary_fingerprint, other.settings)
 
 
-def _insist_on_words_of(features: FeatureOptions, vocabulary: Vocabulary) -> None:
+def _require_words_of(features: FeatureOptions, vocabulary: Vocabulary) -> None:
     """Raise VocabularyError where words were learnt from what another detector of ours finds: much would be missed."""
     learnt_from = (vocabulary.description.get("features") or {}).get("detector")
     if {learnt_from, features.detector} <= DETECTORS.keys() and learnt_from != features.detector:

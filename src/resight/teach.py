@@ -101,7 +101,7 @@ def learn_similarity(
         raise UsageError(f"{len(things)} group(s) with two pictures or more are too few to learn from; give more")
     (span,) = snapshot.spans
     members = [key for keys in things.values() for key in keys]
-    _insist_on_groups(snapshot, members)
+    _require_groups(snapshot, members)
     pictures = drawn(snapshot, options.pictures, options.seed, span, also=frozenset(members))
     place = {key: number for number, (key, _, _) in enumerate(pictures)}
     lists = build([picture for _, _, picture in pictures], words=len(span))
@@ -146,7 +146,7 @@ def _named(snapshot: Snapshot, things: Groups, unsure: Sequence[tuple[str, str]]
     return {**index, "groups": dict(things), "unsure": sorted({*unsure})}
 
 
-def _insist_on_groups(snapshot: Snapshot, members: Sequence[str]) -> None:
+def _require_groups(snapshot: Snapshot, members: Sequence[str]) -> None:
     if missing := [key for key in members if snapshot.find(key) is None]:
         raise UsageError(
             f"{len(missing)} picture(s) of the groups are not in {snapshot.folder}, such as {missing[0]!r}; "

@@ -102,7 +102,7 @@ class Witness:
         assert answers[0] != answers[1]
         return answers, held, terms(self.folder)
 
-    def insist(self) -> None:
+    def check(self) -> None:
         """Searches raise IndexDamagedError or are right; the check finds something."""
         said = ""
         try:
@@ -134,7 +134,7 @@ def test_flipped_bytes(file: str, index: Path) -> None:
                 handle.seek(position)
                 handle.write(bytes([whole[position] ^ flip]))
             try:
-                witness.insist()
+                witness.check()
             except BaseException as error:
                 error.add_note(f"byte {position} of {file}, flipped by {flip:#x}")
                 raise
@@ -170,7 +170,7 @@ def test_wrong_sizes(file: str, index: Path) -> None:
     try:
         for damaged in (b"", whole[:1], whole[: len(whole) // 2], whole[:-1], whole + b"\0", whole + whole, b"\0" * 99):
             path.write_bytes(damaged)
-            witness.insist()
+            witness.check()
     finally:
         path.write_bytes(whole)
 
@@ -186,9 +186,9 @@ def test_missing_file(file: str, index: Path) -> None:
             with pytest.raises(IndexMissingError, match="there is no index at"):
                 check(index)
         else:
-            witness.insist()
+            witness.check()
         path.mkdir()
-        witness.insist()
+        witness.check()
         path.rmdir()
     finally:
         hidden.rename(path)
@@ -209,7 +209,7 @@ def test_file_of_another_index(file: str, index: Path, tmp_path: Path) -> None:
         if same:  # such as the counts of pictures that happen to agree
             assert check(mixed).problems == ()
             return
-    witness.insist()
+    witness.check()
 
 
 def test_segments_in_each_others_place(index: Path, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_segments_in_each_others_place(index: Path, tmp_path: Path) -> None:
     (segments / FIRST).rename(segments / "x")
     (segments / SECOND).rename(segments / FIRST)
     (segments / "x").rename(segments / SECOND)
-    witness.insist()
+    witness.check()
 
 
 def test_newer_format_asks_for_an_upgrade(index: Path, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_golden_index(folder: Path, tmp_path: Path) -> None:
     if number >= 2:
         assert terms(folder) == pytest.approx(TERMS, rel=1e-5)
     if number >= 3:
-        insist_on_clusters(folder, held)
+        require_clusters(folder, held)
     assert tree(folder) == before, "reading must not write"
 
     shutil.copytree(folder, tmp_path / "copy")
@@ -84,10 +84,10 @@ def test_golden_index(folder: Path, tmp_path: Path) -> None:
         known = terms(tmp_path / "copy")
         assert {key: known[key] for key in TERMS} == pytest.approx(TERMS, rel=1e-5)
     if number >= 3:
-        insist_on_clusters(tmp_path / "copy", {**held, "new": new})
+        require_clusters(tmp_path / "copy", {**held, "new": new})
 
 
-def insist_on_clusters(folder: Path, held: dict[str, Entry]) -> None:
+def require_clusters(folder: Path, held: dict[str, Entry]) -> None:
     """Each picture is in the place of its cluster, and those of the nearest cluster are found when it is visited."""
     with open_snapshot(folder) as snapshot:
         assert snapshot.clusters

@@ -214,4 +214,4 @@ def test_an_unknown_detector_is_still_unknown(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="unknown detector 'surf'; known: hessian-affine, sift, given, given-points"):
         Index.create(tmp_path / "i.resight", features=FeatureOptions(detector="surf"))
     with pytest.raises(VocabularyError, match="descriptors are 3 × float32"):
-        Vocabulary.ready("given").insist_on(3, np.dtype(np.float32))
+        Vocabulary.ready("given").require_descriptors(3, np.dtype(np.float32))

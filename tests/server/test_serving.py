@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from resight.cli import app
 from resight.errors import UsageError
 from resight.options import ServeOptions
-from resight.server import insist_on_safety
+from resight.server import require_safety
 
 from .conftest import Place
 from .served import PATIENCE
@@ -33,13 +33,13 @@ def refused(*words: str) -> str:
 def test_others_need_a_token(small: Place) -> None:
     for host in ("0.0.0.0", "::", "192.168.1.7", "photos.example", ""):
         with pytest.raises(UsageError, match="a token is needed"):
-            insist_on_safety(ServeOptions(host=host), None)
-        insist_on_safety(ServeOptions(host=host), TOKEN)
+            require_safety(ServeOptions(host=host), None)
+        require_safety(ServeOptions(host=host), TOKEN)
     for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost"):
-        insist_on_safety(ServeOptions(host=host), None)
+        require_safety(ServeOptions(host=host), None)
     for token in (TOKEN[1:], "ä" * 16, "a\n" * 16, ""):
         with pytest.raises(UsageError, match="at least 16"):
-            insist_on_safety(ServeOptions(), token)
+            require_safety(ServeOptions(), token)
     assert "a token is needed" in refused(str(small.index), "--host", "0.0.0.0")
 
 

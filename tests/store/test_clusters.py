@@ -70,7 +70,7 @@ def opened(folder: Path) -> Iterator[Snapshot]:
         yield snapshot
 
 
-def insist(folder: Path, entries: list[Entry], count: int) -> None:
+def expect(folder: Path, entries: list[Entry], count: int) -> None:
     """All is there, in the order of its clusters, and found by any number of visits; nothing is wrong or left over."""
     held = {e.key: e for e in entries}
     assert state(folder)[0] == expected(entries)
@@ -107,7 +107,7 @@ def test_answers_stay_what_they_were(folder: Path, count: int, kind: str) -> Non
     before = state(folder)
     cluster(folder, count, kind=kind)
     assert state(folder) == before
-    insist(folder, ENTRIES, count)
+    expect(folder, ENTRIES, count)
     with opened(folder) as snapshot:
         assert len(snapshot.segments) == 1
         assert snapshot.segments[0].has_cells == (count <= WITH_CELLS)
@@ -118,20 +118,20 @@ def test_life_goes_on(folder: Path, count: int) -> None:
     """Additions, removals and merges, each by a writer of its own."""
     cluster(folder, count)
     change(folder, add=LATER[:4])
-    insist(folder, [*ENTRIES, *LATER[:4]], count)
+    expect(folder, [*ENTRIES, *LATER[:4]], count)
     change(folder, add=LATER[4:], remove=["01", "07", "12"])
     held = [e for e in (*ENTRIES, *LATER) if e.key not in ("01", "07", "12")]
-    insist(folder, held, count)
+    expect(folder, held, count)
     with opened(folder) as snapshot:
         assert len(snapshot.segments) == 3
     change(folder, merge=True)
-    insist(folder, held, count)
+    expect(folder, held, count)
     with opened(folder) as snapshot:
         assert len(snapshot.segments) == 1
     change(folder, remove=[e.key for e in held])
     assert state(folder)[0] == {}
     change(folder, add=ENTRIES)
-    insist(folder, ENTRIES, count)
+    expect(folder, ENTRIES, count)
 
 
 def test_segments_that_merge_by_themselves(folder: Path) -> None:
@@ -140,7 +140,7 @@ def test_segments_that_merge_by_themselves(folder: Path) -> None:
         change(folder, add=[e], options=StoreOptions(merge_factor=2))
     with opened(folder) as snapshot:
         assert 1 < len(snapshot.segments) < 1 + len(LATER)
-    insist(folder, [*ENTRIES, *LATER], WITH_CELLS)
+    expect(folder, [*ENTRIES, *LATER], WITH_CELLS)
 
 
 def test_what_is_pending_is_put_into_clusters_too(folder: Path) -> None:
@@ -152,7 +152,7 @@ def test_what_is_pending_is_put_into_clusters_too(folder: Path) -> None:
         assert writer.pending == 0
         writer.add(ENTRIES[2])
         writer.commit()
-    insist(folder, [*ENTRIES, *LATER], 3)
+    expect(folder, [*ENTRIES, *LATER], 3)
 
 
 def test_other_clusters_and_none(folder: Path) -> None:
@@ -160,7 +160,7 @@ def test_other_clusters_and_none(folder: Path) -> None:
     cluster(folder, WITH_CELLS)
     first = {path.name for path in folder.glob("clusters-*")}
     cluster(folder, WITHOUT, kind="k-means")
-    insist(folder, ENTRIES, WITHOUT)
+    expect(folder, ENTRIES, WITHOUT)
     assert len(first) == len(first | {path.name for path in folder.glob("clusters-*")}) - 1
     cluster(folder, 0)
     assert state(folder) == before
@@ -215,18 +215,18 @@ def test_pictures_without_features(tmp_path: Path) -> None:
     held = [*ENTRIES[:5], *(entry(f"none {i}", 30 + i, features=0) for i in range(3))]
     build(tmp_path / "i", held[:6], held[6:])
     cluster(tmp_path / "i", 3)
-    insist(tmp_path / "i", held, 3)
+    expect(tmp_path / "i", held, 3)
     change(tmp_path / "i", add=[entry("none 9", 39, features=0)], merge=True)
-    insist(tmp_path / "i", [*held, entry("none 9", 39, features=0)], 3)
+    expect(tmp_path / "i", [*held, entry("none 9", 39, features=0)], 3)
     build(tmp_path / "nothing", held[5:])
     cluster(tmp_path / "nothing", 2)
-    insist(tmp_path / "nothing", held[5:], 2)
+    expect(tmp_path / "nothing", held[5:], 2)
 
 
 def test_a_picture_whose_key_is_empty(tmp_path: Path) -> None:
     build(tmp_path / "i", [entry("", 1), entry("a", 2)])
     cluster(tmp_path / "i", 2)
-    insist(tmp_path / "i", [entry("", 1), entry("a", 2)], 2)
+    expect(tmp_path / "i", [entry("", 1), entry("a", 2)], 2)
 
 
 def test_too_few_pictures(folder: Path, tmp_path: Path) -> None:

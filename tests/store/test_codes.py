@@ -22,7 +22,7 @@ def test_pictures_come_back_with_their_codes(tmp_path: Path) -> None:
     build(tmp_path / "i", [entries[key] for key in "abc"], [entries[key] for key in "def"])
     change(tmp_path / "i", remove=["b"])
 
-    def insist(segments: int) -> None:
+    def expect(segments: int) -> None:
         with open_snapshot(tmp_path / "i") as snapshot:
             assert len(snapshot.segments) == segments
             for key in "acdef":
@@ -38,11 +38,11 @@ def test_pictures_come_back_with_their_codes(tmp_path: Path) -> None:
                 assert np.array_equal(geometry, added.geometry[order])
         assert check(tmp_path / "i").problems == ()
 
-    insist(2)
+    expect(2)
     change(tmp_path / "i", merge=True)
-    insist(1)
+    expect(1)
     cluster(tmp_path / "i", 3)
-    insist(1)
+    expect(1)
 
 
 def test_the_column_is_there_without_bytes_where_nothing_is_kept(tmp_path: Path) -> None:

@@ -205,21 +205,21 @@ def test_pictures_without_features(tmp_path: Path) -> None:
     held = [entry(key, seed, features=0) for seed, key in enumerate("abc")]
     build(folder, held[:1], held[1:])
 
-    def insist(segments: int) -> None:
+    def expect(segments: int) -> None:
         found, answers, _ = state(folder)
         assert found == expected(held)
         assert {key for ranking in answers.values() for key, _ in ranking} <= {"d"}
         assert check(folder).problems == ()
         assert _segments(folder) == segments
 
-    insist(2)
+    expect(2)
     change(folder, merge=True)
-    insist(1)
+    expect(1)
     held.append(entry("d", 3))
     change(folder, add=held[3:])
-    insist(2)
+    expect(2)
     change(folder, merge=True)
-    insist(1)
+    expect(1)
 
 
 def _segments(folder: Path) -> int:

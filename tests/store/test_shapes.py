@@ -26,7 +26,7 @@ def test_pictures_come_back_with_their_shapes(tmp_path: Path) -> None:
     build(tmp_path / "i", [entries[key] for key in "abc"], [entries[key] for key in "def"])
     change(tmp_path / "i", remove=["b"])
 
-    def insist(segments: int) -> None:
+    def expect(segments: int) -> None:
         assert kinds(tmp_path / "i") == segments * [True]
         with open_snapshot(tmp_path / "i") as snapshot:
             for key in "acdef":
@@ -41,12 +41,12 @@ def test_pictures_come_back_with_their_shapes(tmp_path: Path) -> None:
                     assert np.array_equal(each, expected)
         assert check(tmp_path / "i").problems == ()
 
-    insist(2)
+    expect(2)
     change(tmp_path / "i", merge=True)
-    insist(1)
+    expect(1)
     learn_context(tmp_path / "i")
     cluster(tmp_path / "i", 3)
-    insist(1)
+    expect(1)
 
 
 def test_a_posting_takes_two_bytes_more_and_only_then(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def by_hand(entries: Iterable[Entry]) -> dict[str, float]:
     return {e.key: oracle.learnt(nothing, Counter(e.words.word.tolist())) - empty for e in entries}
 
 
-def insist(folder: Path, entries: list[Entry], kept: int, fresh: Path) -> None:
+def expect(folder: Path, entries: list[Entry], kept: int, fresh: Path) -> None:
     """The index answers as one of these pictures that had the similarity before the first of them."""
     assert state(folder) == state_of({e.key: e for e in entries}, fresh, kept=kept)
     assert check(folder).problems == ()
@@ -95,7 +95,7 @@ def test_scores_against_nothing_follow_their_pictures(folder: Path, tmp_path: Pa
     assert alone(folder) == by_hand(held)
     change(folder, add=[ENTRIES[1]], merge=True)
     assert alone(folder) == by_hand(ENTRIES)
-    insist(folder, ENTRIES, 0, tmp_path / "fresh")
+    expect(folder, ENTRIES, 0, tmp_path / "fresh")
 
 
 def test_another_one_takes_its_place(folder: Path, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_another_one_takes_its_place(folder: Path, tmp_path: Path) -> None:
     before, files = state(folder), {path.name for path in folder.rglob("*learnt*")}
     keep_similarity(folder, 1)
     assert state(folder)[1]["learnt", 0] != before[1]["learnt", 0]
-    insist(folder, ENTRIES[:6], 1, tmp_path / "fresh")
+    expect(folder, ENTRIES[:6], 1, tmp_path / "fresh")
     assert len([*folder.glob("similarity-*.npz")]) == 1
     assert not files & {path.name for path in folder.rglob("*learnt*")}
 
@@ -137,7 +137,7 @@ def test_what_is_pending_is_committed_first(folder: Path, tmp_path: Path) -> Non
         writer.keep_similarity(similarity(1))
         writer.add(ENTRIES[8])
         writer.commit()
-    insist(folder, ENTRIES, 1, tmp_path / "fresh")
+    expect(folder, ENTRIES, 1, tmp_path / "fresh")
 
 
 def test_an_empty_index_can_have_one(folder: Path, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_an_empty_index_can_have_one(folder: Path, tmp_path: Path) -> None:
     assert check(folder).problems == ()
     cluster(folder, 0)
     change(folder, add=ENTRIES)
-    insist(folder, ENTRIES, 0, tmp_path / "fresh")
+    expect(folder, ENTRIES, 0, tmp_path / "fresh")
 
 
 def test_a_reader_keeps_that_of_its_commit(folder: Path) -> None:
@@ -216,10 +216,10 @@ GOOD = similarity()
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(folder: Path, bad: Similarity) -> None:
-    insist_on_refusal(folder, bad, "do not fit together; learn it again with `resight learn`")
+    require_refusal(folder, bad, "do not fit together; learn it again with `resight learn`")
 
 
-def insist_on_refusal(folder: Path, bad: Similarity, message: str) -> None:
+def require_refusal(folder: Path, bad: Similarity, message: str) -> None:
     before = tree(folder)
     with Writer(folder, disk=QuickDisk()) as writer:
         writer.add(ENTRIES[6])
@@ -233,7 +233,7 @@ def insist_on_refusal(folder: Path, bad: Similarity, message: str) -> None:
 @pytest.mark.parametrize("group", [GOOD.group[1:], GOOD.group[None], GOOD.group[:0]])
 def test_other_words_are_refused(folder: Path, group: Any) -> None:
     message = f"a similarity of {group.size} words does not fit the {WORDS} of this vocabulary; learn one with it"
-    insist_on_refusal(folder, replace(GOOD, group=group), message)
+    require_refusal(folder, replace(GOOD, group=group), message)
 
 
 def test_several_vocabularies_are_refused(tmp_path: Path) -> None:

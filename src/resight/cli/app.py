@@ -101,7 +101,7 @@ def command(function: Callable[..., int]) -> Callable[..., None]:
 def _code(work: Callable[[], int], options: dict[str, Any]) -> int:
     """What the work returns, or what stands for its error, which is told."""
     try:
-        _insist_on_here(options)
+        _require_local(options)
         return work()
     except ResightError as error:
         if options.get("as_json"):
@@ -113,7 +113,7 @@ def _code(work: Callable[[], int], options: dict[str, Any]) -> int:
         return 1
 
 
-def _insist_on_here(options: dict[str, Any]) -> None:
+def _require_local(options: dict[str, Any]) -> None:
     """Raise UsageError for a URL where a file or folder of this machine is wanted: as a Path it has lost a slash."""
     for name, value in options.items():
         for path in value if isinstance(value, list) else [value]:

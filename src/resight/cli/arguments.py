@@ -77,7 +77,7 @@ def take_in(
         raise UsageError(f"{name} {value} and {settled} contradict each other")
 
 
-def insist_on_file(out: Path) -> None:
+def require_writable_file(out: Path) -> None:
     """Raise UsageError, before any work is done, for what cannot be written as a file."""
     folder = out.absolute().parent
     if not folder.is_dir():

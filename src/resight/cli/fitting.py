@@ -13,7 +13,7 @@ import typer
 from ..errors import UsageError
 from ..options import FeatureOptions, ImageOptions, VocabularyOptions, to_dict
 from ..recipes import RECIPES, Recipe, write
-from .arguments import insist_on_file
+from .arguments import require_writable_file
 from .output import printable, progress, say_table
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def wanted_fitting(
     if out.suffix.lower() == ".toml":
         raise UsageError(f"{out} would be both vocabulary and fitted recipe; name the vocabulary {out.stem}.npz")
     fitted = out.with_suffix(".toml")
-    insist_on_file(fitted)
+    require_writable_file(fitted)
     return Fitting(base=base, recipe=recipe, dataset=_held_out(held_out, learning), out=fitted)
 
 

@@ -158,7 +158,7 @@ def _opened(
     if file:
         features = FeatureOptions(detector=file.detector)
         if find == Index.create:  # before there is an index that could not hold them
-            (own or Vocabulary.ready(file.detector)).insist_on(file.dimension, file.kind)
+            (own or Vocabulary.ready(file.detector)).require_descriptors(file.dimension, file.kind)
     return find(place, features=features, vocabulary=own, indexing=indexing)
 
 

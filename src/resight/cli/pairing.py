@@ -11,7 +11,7 @@ import typer
 from ..machine import whole_file
 from ..recipes import DEFAULT, RECIPES
 from .app import AnIndex, AsJson, Set, command, default_index
-from .arguments import chosen_recipe, insist_on_file
+from .arguments import chosen_recipe, require_writable_file
 from .output import counting, patience, printable, say_json
 
 
@@ -35,7 +35,7 @@ def pairs(
 
     chosen = chosen_recipe(recipe, settings)
     if out:
-        insist_on_file(out)
+        require_writable_file(out)
     with Index.open(place or default_index()) as target:
         names = names_for_pairs(target, relative_to)
         with patience("compiling the search kernels for this machine, this once …"):

@@ -62,7 +62,7 @@ def search(
     """
     from ..engine import engine_named
     from ..index import Index
-    from ..interop import insist_on_kind
+    from ..interop import require_same_kind
     from ..warm import warm
 
     place, pictures = split_index(queries or [])
@@ -81,7 +81,7 @@ def search(
         engine_named(engine, address=ray_address).searchers() as searchers,
     ):
         if file:
-            insist_on_kind(target, file)
+            require_same_kind(target, file)
         if searchers:
             target.spread(searchers)
         target.require_searchable(chosen)  # once, not for each query

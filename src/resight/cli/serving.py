@@ -48,9 +48,9 @@ def serve(
     options = build(ServeOptions, changed)
 
     from ..engine import engine_named, one_thread_each
-    from ..server import Collection, address_of, insist_on_safety, listen, make_app, server
+    from ..server import Collection, address_of, listen, make_app, require_safety, server
 
-    insist_on_safety(options, token)
+    require_safety(options, token)
     found = place or default_index()
     if is_url(found):
         raise UsageError(f"{found} is not on this machine, whose commits a server watches; copy it here and serve that")

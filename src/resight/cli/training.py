@@ -12,7 +12,7 @@ from ..errors import EngineError, FeatureFileError, UsageError
 from ..options import FeatureOptions, ImageOptions, VocabularyOptions
 from ..urls import Place
 from .app import NAMES_SHOWN, AsJson, GivenFeatures, Processes, Set, command
-from .arguments import ENGINE, RAY_ADDRESS, build, given_features, insist_on_file, parse_settings, take_in
+from .arguments import ENGINE, RAY_ADDRESS, build, given_features, parse_settings, require_writable_file, take_in
 from .fitting import FITTED, USUAL, show_fit, wanted_fitting
 from .output import counting, printable, progress, say_json
 
@@ -71,7 +71,7 @@ def train(
         raise UsageError("give pictures to learn from, or --features; one of the two")
     if features and (held_out or changed[FeatureOptions]):
         raise UsageError("--features stands for pictures; give it without --held-out and settings of features")
-    insist_on_file(out)
+    require_writable_file(out)
     paths: list[Place] = list(find_pictures(pictures or []))
     kind = build(FeatureOptions, changed)
     fitting = wanted_fitting(

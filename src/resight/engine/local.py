@@ -64,7 +64,7 @@ class LocalEngine:
                     pool.shutdown(wait=False, cancel_futures=True)
                     pool = _start(plan, self.processes)
                     if future is None:  # it was alone: it is the culprit, unless no worker lives at all
-                        _insist_on_life(pool)
+                        _require_living_workers(pool)
                         result = on_crash(job)
                     else:  # any that had begun may be: try each alone
                         under_way, rest = _suspects(under_way, self.processes)
@@ -115,7 +115,7 @@ def _nothing() -> None:
     """A job that cannot fail."""
 
 
-def _insist_on_life(pool: ProcessPoolExecutor) -> None:
+def _require_living_workers(pool: ProcessPoolExecutor) -> None:
     try:
         pool.submit(_nothing).result()
     except BrokenProcessPool:

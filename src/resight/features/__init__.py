@@ -17,14 +17,14 @@ DETECTORS: dict[str, Detector] = {
 }
 
 
-def insist_on_known(options: FeatureOptions) -> None:
+def require_known_detector(options: FeatureOptions) -> None:
     """Raise OptionError unless there is such a detector, or features are given."""
     known = (*sorted(DETECTORS), GIVEN, GIVEN_POINTS)
     if options.detector not in known:
         raise OptionError(f"unknown detector {options.detector!r}; known: {', '.join(known)}")
 
 
-def insist_on_given(options: FeatureOptions) -> None:
+def require_given(options: FeatureOptions) -> None:
     """Raise UsageError where features come from a detector of ours: others cannot be compared with them."""
     if options.detector not in (GIVEN, GIVEN_POINTS):
         raise UsageError(
@@ -35,7 +35,7 @@ def insist_on_given(options: FeatureOptions) -> None:
 
 def extract(picture: Picture, *, options: FeatureOptions, region: Region | None = None) -> Features:
     """The strongest features of a picture, or of a region of it."""
-    insist_on_known(options)
+    require_known_detector(options)
     if options.detector not in DETECTORS:
         raise UsageError(
             "a picture's own features cannot be compared with given ones; give the features that the same program "

@@ -33,13 +33,13 @@ def checked(features: Features, where: str) -> Features:
             f"{where} has a size of {features.width} × {features.height} pixels, which should be whole numbers from 1 "
             f"to {LARGEST}; extract its features again"
         )
-    insist_on_finite(where, **columns)
+    require_finite(where, **columns)
     if not (features.scale > 0).all():
         raise FeatureFileError(f"{where} has scales that are not positive; extract its features again")
     return replace(features, width=size[0], height=size[1])
 
 
-def insist_on_finite(where: str, **columns: Any) -> None:
+def require_finite(where: str, **columns: Any) -> None:
     """Raise FeatureFileError unless every value is finite."""
     if bad := [name for name, values in columns.items() if not np.isfinite(values).all()]:
         raise FeatureFileError(f"{where} has {bad[0]} that are no finite numbers; extract its features again")

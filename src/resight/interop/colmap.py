@@ -14,7 +14,7 @@ from urllib.parse import quote
 import numpy as np
 
 from ..errors import FeatureFileError
-from ..features.given import checked, insist_on_finite
+from ..features.given import checked, require_finite
 from ..options import GIVEN, GIVEN_POINTS
 from ..store.entry import decode_text
 from ..types import Features, Float32
@@ -68,7 +68,7 @@ class ColmapDatabase:
             raise FeatureFileError(
                 f"{where} has descriptors of {descriptors.shape[1]} bytes, not SIFT's {SIFT}; give such as an HDF5 file"
             )
-        insist_on_finite(where, keypoints=keypoints)
+        require_finite(where, keypoints=keypoints)
         xy = keypoints[:, :2] - CENTRE
         if (keypoints.shape[1] == 2) != (self.detector == GIVEN_POINTS):
             raise FeatureFileError(

@@ -55,7 +55,7 @@ def add_all(index: Index, file: FeatureFile, *, images: Path | None = None) -> I
 
     images: the folder of the pictures, where an index shall know their files.
     """
-    insist_on_kind(index, file)
+    require_same_kind(index, file)
     for name in file.names:
         try:
             path = images and images.absolute() / name
@@ -64,7 +64,7 @@ def add_all(index: Index, file: FeatureFile, *, images: Path | None = None) -> I
             yield Outcome(name, skipped=str(error))
 
 
-def insist_on_kind(index: Index, file: FeatureFile) -> None:
+def require_same_kind(index: Index, file: FeatureFile) -> None:
     """Raise UsageError unless the index was made for features such as the file's."""
     made = index.features.detector
     if file.detector != made:

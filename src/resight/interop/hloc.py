@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import FeatureFileError, UsageError
-from ..features.given import checked, insist_on_finite
+from ..features.given import checked, require_finite
 from ..options import GIVEN, GIVEN_POINTS
 from ..store.entry import decode_text, encode_text
 from ..types import Features
@@ -56,7 +56,7 @@ class HlocFile:
         try:
             group = self._group(name)
             columns = self._columns(group, where)
-            insist_on_finite(where, **columns)
+            require_finite(where, **columns)
             size = self._size(name, group, columns["xy"])
         except DAMAGE as error:
             raise FeatureFileError(f"cannot read {where} ({error}); extract its features again") from None

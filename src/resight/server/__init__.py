@@ -2,6 +2,6 @@
 
 from .app import make_app
 from .collection import Collection
-from .listening import address_of, insist_on_safety, listen, server
+from .listening import address_of, listen, require_safety, server
 
-__all__ = ["Collection", "address_of", "insist_on_safety", "listen", "make_app", "server"]
+__all__ = ["Collection", "address_of", "listen", "make_app", "require_safety", "server"]

@@ -19,7 +19,7 @@ from ..options import ServeOptions
 from .collection import Collection
 from .guard import Guard, Names, Token
 from .metrics import Metrics
-from .parameters import insist_on_known
+from .parameters import require_known_parameters
 from .problems import DETAILS, Json, Problem, problem_of
 from .routes import ROUTERS
 from .shapes import Refusal
@@ -53,7 +53,7 @@ def make_app(
     access, metrics = Token(token), Metrics()
     app.state.resight = State(collection, options, access, metrics)
     for router in ROUTERS:
-        app.include_router(router, responses=REFUSED, dependencies=[Depends(insist_on_known)])
+        app.include_router(router, responses=REFUSED, dependencies=[Depends(require_known_parameters)])
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_api_route("/", lambda: FileResponse(STATIC / "index.html"), include_in_schema=False)
     _answer_errors(app, str(collection.path))

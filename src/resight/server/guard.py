@@ -54,7 +54,7 @@ class Names:
         if self._any_address or is_loopback(host):
             self._known |= {*LOOPBACK}
 
-    def insist(self, headers: Headers) -> None:
+    def check(self, headers: Headers) -> None:
         host = headers.get("host", "")
         with suppress(ValueError):
             name = urlsplit(f"//{host}").hostname or ""
@@ -102,7 +102,7 @@ class Token:
             return True
         return any(hmac.compare_digest(given.encode(), self.session.encode()) for given in _sessions(headers))
 
-    def insist(self, headers: Mapping[str, str]) -> None:
+    def check(self, headers: Mapping[str, str]) -> None:
         if not self.known(headers):
             detail = "send the header `Authorization: Bearer TOKEN`, or sign in on the page"
             raise Problem("token-needed", detail, headers={"www-authenticate": "Bearer"})
@@ -166,15 +166,15 @@ class Guard:
             self._metrics.count(method, route, exchange.status, time.monotonic() - started)
 
     def _admit(self, scope: Scope, headers: Headers) -> None:
-        self._names.insist(headers)
+        self._names.check(headers)
         if len(scope["raw_path"]) + len(scope["query_string"]) > LONGEST:
             raise Problem("url-too-long", f"path and parameters may have {LONGEST} bytes together; shorten them")
         protected = scope["path"].startswith("/v1/")
         if protected:
-            _insist_on_own_page(headers)
+            _require_own_page(headers)
         self._rate.take(scope["client"][0] if scope.get("client") else "", time.monotonic())
         if protected and scope["path"] not in WITHOUT_TOKEN:
-            self._token.insist(headers)
+            self._token.check(headers)
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self._options.max_body:
             raise self._too_large()
@@ -196,7 +196,7 @@ class Guard:
         )
 
 
-def _insist_on_own_page(headers: Headers) -> None:
+def _require_own_page(headers: Headers) -> None:
     """Pages of other sites must not ask through a visitor's browser (CSRF)."""
     origin, asked_by = headers.get("origin"), headers.get("sec-fetch-site", "none")
     foreign = origin is not None and origin.partition("://")[2] != headers.get("host")

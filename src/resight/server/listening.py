@@ -16,7 +16,7 @@ TOKEN_LENGTH = 16
 READ = 2**18  # bytes of a request's head: up to here one that is too long gets an answer, not a closed connection
 
 
-def insist_on_safety(options: ServeOptions, token: str | None) -> None:
+def require_safety(options: ServeOptions, token: str | None) -> None:
     """Raise UsageError where strangers could reach the server without a token, or guess it."""
     if token is None and not is_loopback(options.host):
         raise UsageError(

@@ -28,7 +28,7 @@ Limit = Annotated[int, Query(ge=1, le=MOST, description="How many, at most.")]
 After = Annotated[str | None, Query(max_length=20_000, description="``next`` of the page before.")]
 
 
-async def insist_on_known(request: Request) -> None:
+async def require_known_parameters(request: Request) -> None:
     """A parameter that is misspelt must not be ignored."""
     described = request.app.openapi()["paths"][request.scope["route"].path_format][request.method.lower()]
     known = {parameter["name"] for parameter in described.get("parameters", ()) if parameter["in"] == "query"}

@@ -24,13 +24,13 @@ def create(folder: Path, vocabulary: Vocabulary, settings: dict[str, Any], *, di
     disk = disk or Disk()
     codes = kept_bytes(vocabulary, from_dict(IndexingOptions, settings.get("indexing", {})).keep)
     with writing(folder):
-        _insist_on_nothing(folder)
+        _require_nothing(folder)
         parents = [folder.absolute().parent, *(f.parent for f in folder.absolute().parents if not f.exists())]
         disk.make_folder(folder / FOLDER)
         lock = WriterLock(folder)
         lock.take()
         try:
-            _insist_on_nothing(folder)  # another process may have been faster
+            _require_nothing(folder)  # another process may have been faster
             data = vocabulary.to_bytes()
             disk.write(folder / VOCABULARY, data)
             disk.sync(folder / VOCABULARY)
@@ -44,7 +44,7 @@ def create(folder: Path, vocabulary: Vocabulary, settings: dict[str, Any], *, di
             lock.release()
 
 
-def _insist_on_nothing(folder: Path) -> None:
+def _require_nothing(folder: Path) -> None:
     """Raise unless nothing is there, or only what an interrupted ``create`` leaves."""
     if not folder.exists():
         return

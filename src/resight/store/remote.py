@@ -249,13 +249,13 @@ class Remote:
 
     def publish(self, new: Path) -> None:
         """Upload what the new manifest names and the last does not, then let it replace the last: the commit."""
-        self._insist_on_right()
+        self._require_token()
         there = self._mirrored_files()
         for name, facts in files_of(manifests.parse(new.read_bytes(), new)).items():
             if there.get(name) != facts:
                 self.bucket.upload(self.folder / name, name)
         self.bucket.upload(new, NEW)
-        self._insist_on_right()  # again: uploads may have taken long
+        self._require_token()  # again: uploads may have taken long
         self.bucket.move(NEW, manifests.NAME)
 
     def sweep(self) -> None:
@@ -264,7 +264,7 @@ class Remote:
         for name in leftovers(self.bucket.names(), manifest):
             self.bucket.remove(name)
 
-    def _insist_on_right(self) -> None:
+    def _require_token(self) -> None:
         """That nobody has taken the lease away, and nobody has committed since."""
         if not self.bucket.holds_lease() or self.bucket.read(manifests.NAME) != self._mirrored():
             raise StoreError(

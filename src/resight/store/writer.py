@@ -107,8 +107,8 @@ class Writer:
 
     def add(self, entry: Entry) -> None:
         """Add a picture, or replace the one with the same key."""
-        _insist_on_codes(entry, self.manifest.codes)
-        self._insist_on_shapes(entry)
+        _require_codes(entry, self.manifest.codes)
+        self._require_shapes(entry)
         if len(entry.words) and int(entry.words.word.max()) >= self._words:
             raise UsageError(
                 f"{entry.key!r} has a word beyond this index's {self._words}; quantise it with its vocabulary"
@@ -118,11 +118,11 @@ class Writer:
                 f"{entry.key!r} has more words in one of this index's {len(self._spans)} vocabularies than in another; "
                 "quantise it with all of them"
             )
-        _insist_on_storable(entry)
+        _require_storable(entry)
         self.remove(entry.key)
         self._added[entry.key] = replace(entry, metadata=deepcopy(entry.metadata))  # the caller's may change
 
-    def _insist_on_shapes(self, entry: Entry) -> None:
+    def _require_shapes(self, entry: Entry) -> None:
         """Raise UsageError unless the features have affine shape as all others have; the first picture decides."""
         others = chain((s.shapes for s in self.manifest.segments), (e.shapes for e in self._added.values()))
         if next(others, entry.shapes) != entry.shapes:
@@ -191,7 +191,7 @@ class Writer:
         records = list(named.values())
         if len({record.shapes for record in (*self.manifest.segments, *records)}) > 1:
             raise UsageError("some features are ellipses, others of this index are circles; make a new index")
-        _insist_on_open_files(len(self.manifest.segments) + len(records))
+        _require_open_files(len(self.manifest.segments) + len(records))
         outdated: dict[str, set[int]] = {}
         for segment, row in filter(None, map(self._base.locate, replaced)):
             outdated.setdefault(segment.record.name, set()).add(row.ordinal)
@@ -422,7 +422,7 @@ class Writer:
         self.disk.remove(self.folder / f"{manifests.NAME}.new")
 
 
-def _insist_on_open_files(segments: int) -> None:
+def _require_open_files(segments: int) -> None:
     """Raise StoreError unless so many more segments can be open at once: of each one file stays open."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = len(os.listdir("/dev/fd")) + segments + SPARE_FILES
@@ -438,7 +438,7 @@ def _keys(place: int, segment: Segment) -> Iterator[tuple[bytes, int, int]]:
     return ((encode_text(row.key), place, row.ordinal) for row in segment.table.by_key(None))
 
 
-def _insist_on_codes(entry: Entry, codes: int) -> None:
+def _require_codes(entry: Entry, codes: int) -> None:
     """Raise UsageError unless as much is kept of the entry's descriptors as the index keeps of all."""
     found = None if entry.words.code is None else entry.words.code.shape
     if found != ((len(entry.words), codes) if codes else None):
@@ -448,7 +448,7 @@ def _insist_on_codes(entry: Entry, codes: int) -> None:
         )
 
 
-def _insist_on_storable(entry: Entry) -> None:
+def _require_storable(entry: Entry) -> None:
     """Raise UsageError now for what could not be written at the commit."""
     if _deeper(entry.metadata, DEEPEST):
         raise UsageError(f"the metadata of {entry.key!r} is nested more than {DEEPEST} levels deep; make it flatter")

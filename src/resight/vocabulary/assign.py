@@ -82,7 +82,7 @@ class Assigner:
         return None if self.vocabulary.tree is None else Relatives(self.vocabulary.tree)
 
     def _values(self, descriptors: Bytes | Float32) -> Float32:
-        self.vocabulary.insist_on(descriptors.shape[1], descriptors.dtype)
+        self.vocabulary.require_descriptors(descriptors.shape[1], descriptors.dtype)
         return descriptors.astype(np.float32)
 
     def _nearest(self, values: Float32, neighbours: int) -> tuple[Float32, Int64]:

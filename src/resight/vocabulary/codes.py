@@ -28,14 +28,14 @@ def learn_codebooks(
 
     int16 where descriptors are whole numbers, else float32.
     """
-    insist_on_codes(values, options.codes)
+    require_codes(values, options.codes)
     rest = values[:MOST_LEARNT_FROM].astype(np.float32) - words[:MOST_LEARNT_FROM].astype(np.float32)
     parts = (np.ascontiguousarray(part) for part in np.split(rest, options.codes, axis=1))
     found = np.stack([k_means(part, CODEBOOK, options=options, whole=False) for part in parts])
     return np.rint(found).astype(np.int16) if whole else found
 
 
-def insist_on_codes(values: Bytes | Float32, m: int) -> None:
+def require_codes(values: Bytes | Float32, m: int) -> None:
     """Raise unless codes of m bytes can be learnt from these descriptors."""
     count, d = values.shape
     if d % m:

@@ -14,7 +14,7 @@ from ..errors import VocabularyError
 from ..options import FeatureOptions, VocabularyOptions, to_dict
 from ..types import Bytes, Float32, Int64
 from .approximate import BLOCK, Across, approximate_k_means, in_threads, nearest_words
-from .codes import MOST_LEARNT_FROM, insist_on_codes, learn_codebooks
+from .codes import MOST_LEARNT_FROM, learn_codebooks, require_codes
 from .k_means import Done, k_means, silent
 from .nearest import LARGE, SMALL, Cells, flat_index
 from .tree import Tree, TreeSearch, grow
@@ -80,7 +80,7 @@ def train(
             f"{size} descriptors cannot make {options.words} words; give more pictures or fewer words"
         )
     if options.codes:
-        insist_on_codes(descriptors, options.codes)  # before the words, which take long
+        require_codes(descriptors, options.codes)  # before the words, which take long
     whole = descriptors.dtype == np.uint8
     projection = _as_stored_projection(_orthogonal_rows(descriptors.shape[1], options.seed), descriptors.dtype)
     reduction = _principal_axes(descriptors, options.pca) if options.pca else None

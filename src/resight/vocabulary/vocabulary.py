@@ -73,7 +73,7 @@ class Vocabulary:
         """Of descriptors."""
         return np.dtype(np.uint8 if self.projection.dtype == np.int8 else np.float32)
 
-    def insist_on(self, dimension: int, kind: np.dtype[Any]) -> None:
+    def require_descriptors(self, dimension: int, kind: np.dtype[Any]) -> None:
         """Raise VocabularyError unless its words are words of such descriptors."""
         if (dimension, kind) != (self.dimension, self.kind):
             raise VocabularyError(

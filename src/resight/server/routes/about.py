@@ -64,7 +64,7 @@ def show_session(shared: Shared, request: Request) -> shapes.Session:
 @router.post("/session", status_code=204, response_class=Response)
 def sign_in(shared: Shared, request: Request) -> Response:
     """A cookie for the token, so that a page can show pictures."""
-    shared.token.insist(request.headers)
+    shared.token.check(request.headers)
     response = Response(status_code=204)
     if shared.token.needed:
         response.set_cookie(COOKIE, shared.token.session, httponly=True, samesite="strict")
