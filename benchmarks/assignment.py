@@ -17,10 +17,9 @@ os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 import numpy as np
 
 from resight._faiss import load
-from resight.analyse import features_of
 from resight.evaluation.experiments.experiment import DOG
-from resight.images import find_pictures, read_bytes
-from resight.options import ImageOptions
+from resight.images import find_pictures
+from resight.ingest import Reader
 from resight.types import Float32, Int64
 from resight.vocabulary import Vocabulary
 from resight.vocabulary.nearest import CellSearch, flat_index
@@ -32,10 +31,7 @@ def main() -> None:
     faiss, vocabulary = load(), Vocabulary.ready(DOG.detector)
     paths = list(find_pictures([DATA / "holidays"]))[::10]
     batches: list[Float32] = [
-        features_of(read_bytes(p), name=str(p), features=DOG, images_options=ImageOptions()).descriptors.astype(
-            np.float32
-        )
-        for p in paths
+        Reader(DOG).open(path, name=str(path)).features().descriptors.astype(np.float32) for path in paths
     ]
     assert vocabulary.cells
     exact, cells = flat_index(vocabulary.centroids), CellSearch(vocabulary.centroids, vocabulary.cells)

@@ -27,12 +27,12 @@ from resight.context import Reference
 from resight.evaluation.datasets import load
 from resight.evaluation.experiments.experiment import DOG
 from resight.evaluation.runner import Runner
+from resight.learn.context import context_terms
 from resight.machine import processors
 from resight.options import ContextOptions, ScoringOptions
 from resight.postings import GEOMETRY, Lists, build, forward, frozen
 from resight.scoring import Query, SegmentView, collection_statistics, idf_weights
 from resight.store import open_snapshot
-from resight.store.context import learn
 from resight.types import Int32, Words
 
 FEATURES, ELSEWHERE = 400, 0.1
@@ -66,7 +66,7 @@ def cut_lists(cache: Path) -> None:
     with open_snapshot(runner.prepare(load("ukbench", DATA / "ukbench"), DOG).index) as snapshot:
         for scoring in (L1, ScoringOptions()):
             whole, cut = (
-                learn(snapshot, scoring, ContextOptions(method="cdm", kept=kept), lambda count: None)[0].terms
+                context_terms(snapshot, scoring, ContextOptions(method="cdm", kept=kept), snapshot.spans[0])[0].terms
                 for kept in (0, 200)
             )
             error = np.abs(cut.delta / whole.delta - 1)

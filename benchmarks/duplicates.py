@@ -26,6 +26,7 @@ from resight import Index
 from resight.connected import Connected
 from resight.demo.collection import build
 from resight.duplicates import SURE, confirmed_pairs, duplicates, grown
+from resight.engine import LocalEngine
 from resight.images import find_pictures
 from resight.machine import processors
 from resight.store import open_snapshot
@@ -55,7 +56,7 @@ def judge(groups: Iterable[Iterable[str]], keys: list[str], subject: Callable[[s
 
 def measure(name: str, folder: Path, subject: Callable[[str], str], place: Path) -> None:
     with Index.create(place) as index:
-        for _ in index.add_files(find_pictures([folder]), relative_to=folder, processes=processors()):
+        for _ in index.add_files(find_pictures([folder]), relative_to=folder, engine=LocalEngine(processors())):
             pass
     with open_snapshot(place) as snapshot:
         keys = [row.key for row in snapshot.rows()]

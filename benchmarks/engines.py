@@ -33,7 +33,7 @@ def built(engine: Engine, shard: int) -> Callable[[list[Path]], float]:
         with tempfile.TemporaryDirectory() as folder, Index.create(Path(folder) / "i.resight") as index:
             index.store = StoreOptions(shard=shard)
             start = time.perf_counter()
-            for outcome in index.build(paths, engine=engine):
+            for outcome in index.add_files(paths, engine=engine, one_commit=True):
                 assert not outcome.skipped, outcome
             assert len(index) == len(paths)
             return time.perf_counter() - start
@@ -44,7 +44,7 @@ def built(engine: Engine, shard: int) -> Callable[[list[Path]], float]:
 def added(paths: list[Path]) -> float:
     with tempfile.TemporaryDirectory() as folder, Index.create(Path(folder) / "i.resight") as index:
         start = time.perf_counter()
-        for outcome in index.add_files(paths, processes=processors()):
+        for outcome in index.add_files(paths, engine=LocalEngine(processors())):
             assert outcome.entry, outcome
         index.commit()
         return time.perf_counter() - start

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import cv2
 
+from resight.engine import LocalEngine
 from resight.features import DETECTORS
 from resight.images import find_pictures
 from resight.index import Index
@@ -58,7 +59,7 @@ def bare_loop(paths: list[Path]) -> int:
 def index_loop(paths: list[Path], detector: str) -> int:
     features = replace(OPTIONS, detector=detector)
     with tempfile.TemporaryDirectory() as folder, Index.create(Path(folder) / "i", features=features) as index:
-        for outcome in index.add_files(paths, processes=PROCESSES):
+        for outcome in index.add_files(paths, engine=LocalEngine(PROCESSES)):
             assert outcome.entry, outcome
         index.commit()
         return index.info().features

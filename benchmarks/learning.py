@@ -20,23 +20,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from resight.analyse import make_entry
 from resight.cli.evaluating import default_cache
 from resight.evaluation.cache import FeatureCache, Wanted, read
 from resight.evaluation.experiments.experiment import DOG
 from resight.images import find_pictures
+from resight.ingest import Ingester, Reader
+from resight.learn import learn_similarity
 from resight.machine import processors
-from resight.options import IndexingOptions, LearnOptions, ScoringOptions, to_dict
+from resight.options import IndexingOptions, LearnOptions, ScoringOptions
 from resight.postings import frozen
 from resight.scoring import Query, Scope, SegmentView, Similarity, collection_statistics, kernels, score_all
 from resight.scoring.learnt import scan_steps
 from resight.scoring.similarity import groups_by_frequency
 from resight.store import Writer, create, open_snapshot
-from resight.teach import learn_similarity
 from resight.types import Words
 from resight.vocabulary import Assigner, Vocabulary
 from resight.warm import warm
@@ -75,13 +74,12 @@ def index(cache: Path, folder: Path) -> tuple[Path, dict[str, list[str]]]:
     features = FeatureCache(cache / "features", DOG)
     found = list(features.extract([Wanted(DATA / key) for key in keys], processes=processors()))
     vocabulary, place, options = Vocabulary.ready(DOG.detector), folder / "pictures.resight", IndexingOptions()
-    create(place, vocabulary, {"features": to_dict(DOG), "indexing": to_dict(options)})
-    assigner = Assigner(vocabulary)
+    create(place, vocabulary, features=DOG, indexing=options)
+    ingester = Ingester(Reader(DOG), Assigner(vocabulary), options)
     with Writer(place) as writer:
         for key, each in zip(keys, found, strict=True):
             assert each.file
-            facts: dict[str, Any] = {"key": key, "content": each.content, "path": None, "metadata": {}}
-            writer.add(make_entry(read(each.file), assigner, indexing=options, **facts))
+            writer.add(ingester.entry(read(each.file), key=key, content=each.content))
         writer.commit()
         writer.merge()
     assert len(groups) == GROUPS

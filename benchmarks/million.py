@@ -39,14 +39,13 @@ import numpy.typing as npt
 from query import DATA, check_all, features_of, postings_and_matches, spread, strongest
 
 from resight._numba import kernel
-from resight.analyse import features_of as extract_features
-from resight.analyse import make_entry
 from resight.cli.evaluating import default_cache
 from resight.evaluation.datasets import load
 from resight.evaluation.experiments.experiment import DOG
 from resight.evaluation.measures import score as judge
-from resight.images import find_pictures, read_bytes
-from resight.options import ImageOptions, IndexingOptions, to_dict
+from resight.images import find_pictures
+from resight.ingest import Ingester, Reader
+from resight.options import IndexingOptions
 from resight.postings import as_bytes
 from resight.recipes import DEFAULT, RECIPES, Recipe
 from resight.search import SegmentGroup, quantise, search
@@ -106,19 +105,18 @@ class Parts(NamedTuple):
 
 
 def new_index(folder: Path) -> None:
-    settings = {"features": to_dict(STORED), "indexing": to_dict(IndexingOptions())}
-    create(folder, Vocabulary.ready(DOG.detector), settings)
+    create(folder, Vocabulary.ready(DOG.detector), features=STORED)
 
 
 def store_real(cache: Path, folder: Path, roots: Sequence[Path], relative_to: Path) -> None:
     """An index of the strongest features of all pictures in these folders."""
     new_index(folder)
-    assigner, paths = Assigner(Vocabulary.ready(DOG.detector)), list(find_pictures(roots))
+    paths = list(find_pictures(roots))
+    ingester = Ingester(Reader(STORED), Assigner(Vocabulary.ready(DOG.detector)), IndexingOptions())
     with Writer(folder) as writer:
         for path, features in zip(paths, features_of(cache, paths), strict=True):
             key = path.relative_to(relative_to).as_posix()
-            facts: dict[str, Any] = {"key": key, "content": key.encode().ljust(16), "path": None, "metadata": {}}
-            writer.add(make_entry(strongest(features, MOST), assigner, indexing=IndexingOptions(), **facts))
+            writer.add(ingester.entry(strongest(features, MOST), key=key, content=key.encode().ljust(16)))
         writer.commit()
 
 
@@ -268,7 +266,7 @@ class Answer(NamedTuple):
 
 def strongest_of(path: Path, features: int) -> Features:
     options = replace(DOG, max_features=features)
-    return extract_features(read_bytes(path), name=path.name, features=options, images_options=ImageOptions())
+    return Reader(options).open(path, name=path.name).features()
 
 
 def ask(group: SegmentGroup, assigner: Assigner, path: Path, recipe: Recipe, features: int) -> Answer:

@@ -262,7 +262,7 @@ def made_index(cache: Path) -> tuple[Path, Bytes | Float32]:
     query, features = next((query, features) for query, features in asking if len(features) >= ASKED)
     folder = cache / "indexes" / f"drawn-{fingerprint(MADE | {'from': real.index.name})}.resight"
     if not (folder / "manifest").exists():
-        create(folder, Vocabulary.ready(DOG.detector, codes=True), {"indexing": {"keep": "codes"}})
+        create(folder, Vocabulary.ready(DOG.detector, codes=True), indexing=IndexingOptions(keep="codes"))
     with Writer(folder) as writer, open_snapshot(real.index) as snapshot:
         if not writer.manifest.pictures:
             for entry in made_entries(snapshot, query.key):

@@ -28,7 +28,7 @@ PICTURES, FEATURES = 10_000, 1_000
 
 def fill(folder: Path) -> None:
     vocabulary, rng = Vocabulary.ready(), np.random.default_rng(1)
-    create(folder, vocabulary, {"features": {}})
+    create(folder, vocabulary)
     with Writer(folder) as writer:
         for number in range(PICTURES):
             words = Words(

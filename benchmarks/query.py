@@ -320,7 +320,7 @@ def made_index(cache: Path, vocabulary: Vocabulary) -> Path:
     real = runner.prepare(dataset, DOG).index
     folder = cache / "indexes" / f"made-{fingerprint(MADE | {'from': real.name})}.resight"
     if not (folder / "manifest").exists():
-        create(folder, vocabulary, {})
+        create(folder, vocabulary)
     with Writer(folder) as writer:
         if not writer.manifest.pictures:
             with open_snapshot(real) as snapshot:

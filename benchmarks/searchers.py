@@ -13,16 +13,15 @@ import os
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from resight.analyse import make_entry
 from resight.cli.evaluating import default_cache
 from resight.engine.ray_searchers import RaySearchers
 from resight.evaluation.cache import FeatureCache, Wanted, read
 from resight.evaluation.datasets import load
 from resight.index import Index
+from resight.ingest import Ingester, Reader
 from resight.machine import processors
 from resight.options import FeatureOptions, ImageOptions, IndexingOptions, StoreOptions
 from resight.recipes import RECIPES
@@ -83,10 +82,10 @@ def features_of(cache: Path, pictures: int) -> list[Features]:
 
 def build(place: Path, found: list[Features], assigner: Assigner) -> Path:
     Index.create(place).close()
+    ingester = Ingester(Reader(FeatureOptions()), assigner, IndexingOptions())
     with Writer(place, options=StoreOptions(merge_factor=1000)) as writer:
         for number, features in enumerate(found):
-            facts: dict[str, Any] = {"key": str(number), "content": b"", "path": None, "metadata": {}}
-            writer.add(make_entry(features, assigner, indexing=IndexingOptions(), **facts))
+            writer.add(ingester.entry(features, key=str(number), content=b""))
             if writer.pending >= SEGMENT:
                 writer.commit()
         writer.commit()

@@ -23,6 +23,7 @@ import httpx
 import numpy as np
 
 from resight import Index
+from resight.engine import LocalEngine
 from resight.images import find_pictures
 from resight.machine import processors
 
@@ -106,7 +107,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "served.resight"
         with Index.create(place) as index:
-            for _ in index.add_files(pictures, processes=processors()):
+            for _ in index.add_files(pictures, engine=LocalEngine(processors())):
                 pass
         run = [sys.executable, "-c", "from resight.cli import main; main()", "serve", str(place), "--port", "0"]
         settings = [word for setting in given.set for word in ("--set", setting)]

@@ -21,9 +21,9 @@ from resight.evaluation.datasets import load
 from resight.evaluation.experiments.experiment import DOG
 from resight.evaluation.runner import Runner
 from resight.evaluation.splits import Contents, Half, cut
-from resight.learning.descent import OBJECTIVES, descend
-from resight.learning.pairs import Pairs
-from resight.learning.patterns import coarser, finest
+from resight.learning_to_rank.descent import OBJECTIVES, descend
+from resight.learning_to_rank.pairs import Pairs
+from resight.learning_to_rank.patterns import coarser, finest
 from resight.machine import processors
 from resight.options import LearnOptions, ScoringOptions
 from resight.scoring import Similarity

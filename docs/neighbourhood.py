@@ -55,7 +55,7 @@ def everybody_asks(folder: Path) -> dict[str, Rankings]:
     with Index.create(folder / "demo.resight", features=DOG) as index:
         pictures = build(folder).pictures
         list(index.add_files(pictures, relative_to=folder / "pictures"))
-        index.learn_context("context-l1")
+        index.learn.context("context-l1")
         return {
             recipe: {
                 path.name: [hit.key for hit in index.search(key=path.name, recipe=recipe, top=len(pictures)).hits]

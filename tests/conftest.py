@@ -33,8 +33,14 @@ TOGETHER = ("tests/browser/", "tests/engine/test_ray", "tests/server/")
 # real pictures.
 SLOW = (
     *("tests/browser/", "tests/engine/", "tests/failure/", "tests/server/", "tests/cli/", "tests/demo/"),
-    *("tests/test_building", "tests/test_known_answers", "tests/test_s3", "tests/test_warm", "tests/store/test_remote"),
-    *("tests/evaluation/", "tests/interop/", "tests/learning/test_learn.py", "tests/test_draw"),
+    *(
+        "tests/ingest/test_build",
+        "tests/test_known_answers",
+        "tests/test_s3",
+        "tests/test_warm",
+        "tests/store/test_remote",
+    ),
+    *("tests/evaluation/", "tests/interop/", "tests/learning_to_rank/test_learn.py", "tests/test_draw"),
     *("tests/search/test_kept", "tests/search/test_several_vocabularies"),
     *("tests/search/test_clusters", "tests/store/test_random_operations", "tests/store/test_clusters"),
 )

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from resight import Index
+from resight.engine import LocalEngine
 from resight.errors import (
     ImageError,
     IndexExistsError,
@@ -47,7 +48,7 @@ def test_add_search_remove(tmp_path: Path) -> None:
         index.commit()
         assert "t3" not in index
         assert all(hit.key != "t3" for hit in index.search(texture(3)).hits)
-        assert sorted(index.keys()) == ["t0", "t1", "t2", "t4"]
+        assert sorted(index) == ["t0", "t1", "t2", "t4"]
 
 
 def test_with_commits_unless_an_exception_passes(tmp_path: Path) -> None:
@@ -57,7 +58,7 @@ def test_with_commits_unless_an_exception_passes(tmp_path: Path) -> None:
         index.add(texture(1), key="dropped")
         _ = 1 / 0
     with Index.open(tmp_path / "i.resight") as index:
-        assert list(index.keys()) == ["kept"]
+        assert list(index) == ["kept"]
 
 
 def test_files_bytes_and_pixels_are_the_same_picture(tmp_path: Path) -> None:
@@ -91,7 +92,7 @@ def test_results_do_not_depend_on_the_number_of_processes(tmp_path: Path) -> Non
     found = []
     for processes in (1, 2):
         with Index.create(tmp_path / f"{processes}.resight") as index:
-            list(index.add_files(paths, processes=processes))
+            list(index.add_files(paths, engine=LocalEngine(processes)))
             index.commit()
             found.append([index.search(texture(seed)[20:200, 30:220]) for seed in range(3)])
     assert found[0] == found[1]
@@ -177,7 +178,7 @@ def test_changing_folders_does_not_move_the_index(tmp_path: Path, monkeypatch: p
         monkeypatch.chdir(tmp_path / "elsewhere")
     assert list((tmp_path / "elsewhere").iterdir()) == []
     with Index.open(tmp_path / "i.resight") as index:
-        assert list(index.keys()) == ["a"]
+        assert list(index) == ["a"]
 
 
 def test_an_index_moved_away_is_not_written_to(tmp_path: Path) -> None:
@@ -213,7 +214,7 @@ def test_one_file_has_one_key(tmp_path: Path) -> None:
         index.add(tmp_path / "sub" / ".." / "a.png")
         assert [o.unchanged for o in index.add_files([str(tmp_path / "sub" / ".." / "a.png")])] == [True]
         index.commit()
-        assert list(index.keys()) == [str(path)]
+        assert list(index) == [str(path)]
 
 
 def test_readers_finish_on_the_commit_they_began_with(tmp_path: Path) -> None:
@@ -221,7 +222,7 @@ def test_readers_finish_on_the_commit_they_began_with(tmp_path: Path) -> None:
         for seed in range(3):
             index.add(texture(seed), key=str(seed))
         index.commit()
-        keys = index.keys()
+        keys = index
         for key in keys:  # each round commits and refreshes under the iterator
             assert index.remove(key)
             index.commit()
@@ -263,7 +264,7 @@ def test_several_words_for_each_feature(tmp_path: Path) -> None:
             index.add(write(tmp_path / "3.png", texture(3)), key="3")
             index.remove("0")
     with Index.open(once) as one, Index.open(thrice) as three:
-        assert three.indexing.words == 3
+        assert three.settings.indexing.words == 3
         assert three.info().features == 3 * one.info().features
         three.merge()
         assert check(thrice).problems == ()
@@ -331,9 +332,9 @@ def test_pages_go_by_key_over_all_segments(tmp_path: Path) -> None:
         index.remove("gone")
         index.commit()
         assert index.info().segments > 1
-        assert sorted(names, key=os.fsencode) == [row.key for row in index.page(limit=100)]
-        assert [row.key for row in index.page(after="b", limit=2)] == ["z\udcff", "z\udcffa"]
-        assert index.page(after="\U0001f600", limit=1) == []
+        assert sorted(names, key=os.fsencode) == [row.key for row in index.pictures()]
+        assert [row.key for row in index.pictures(after="b")] == ["z\udcff", "z\udcffa", *names[4:5], names[-1]]
+        assert list(index.pictures(after="\U0001f600")) == []
 
 
 def test_a_picture_is_known_by_its_content(tmp_path: Path) -> None:
@@ -361,7 +362,7 @@ def test_released_others_can_write(tmp_path: Path) -> None:
         other.release()
         index.add(texture(2), key="c")
         index.commit()
-        assert sorted(index.keys()) == ["b", "c"]
+        assert sorted(index) == ["b", "c"]
 
 
 def test_metadata_that_is_no_json_is_refused(tmp_path: Path) -> None:
@@ -385,7 +386,7 @@ def test_an_index_that_was_replaced_is_left_alone(tmp_path: Path) -> None:
         index.release()
     assert not check(places[0]).problems
     with Index.open(places[0]) as index:
-        assert sorted(index.keys()) == list("34567")
+        assert sorted(index) == list("34567")
 
 
 def test_one_that_was_replaced_before_it_is_written_to(tmp_path: Path) -> None:
@@ -449,15 +450,16 @@ def test_a_picture_that_has_moved_has_its_new_place(tmp_path: Path, sharded: boo
     before.mkdir()
     write(before / "a.png", texture(1))
     with Index.create(tmp_path / "i.resight") as index:
-        fill = index.build if sharded else index.add_files
-        list(fill([before / "a.png"], relative_to=before))
+        list(index.add_files([before / "a.png"], relative_to=before, one_commit=sharded))
         index.commit()
         before.rename(after)
-        (moved,) = fill([after / "a.png"], relative_to=after)
+        (moved,) = index.add_files([after / "a.png"], relative_to=after, one_commit=sharded)
         index.commit()
         assert moved.replaces
-        assert index.path_of("a.png") == str(after / "a.png")
-        (again,) = fill([after / "a.png"], relative_to=after)
+        row = index.get("a.png")
+        assert row
+        assert row.path == str(after / "a.png")
+        (again,) = index.add_files([after / "a.png"], relative_to=after, one_commit=sharded)
         assert again.unchanged
 
 
@@ -470,4 +472,4 @@ def test_metadata_that_is_nested_too_deep_is_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="the metadata of 'a' is nested more than 100 levels deep"):
             index.add(texture(0), key="a", metadata=deep)
     with Index.open(tmp_path / "i.resight") as index:
-        assert list(index.keys()) == ["kept"]
+        assert list(index) == ["kept"]

@@ -18,7 +18,7 @@ from resight.cli import app
 from resight.draw import draw_matches
 from resight.errors import ImageError, ImageSizeError, UsageError
 from resight.images import find_pictures, read_bytes
-from resight.index import file_key
+from resight.ingest import file_key
 from resight.options import ImageOptions
 from resight.server import Collection
 from resight.urls import absolute, as_place, is_url

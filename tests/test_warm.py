@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from resight import learn
 from resight.index import Index
 from resight.options import IndexingOptions
 from resight.store import Writer
@@ -65,9 +66,9 @@ def test_nothing_is_compiled_after_warming_up(tmp_path: Path) -> None:
             for seed in range(3):
                 index.add(texture(seed), key=str(seed))
             for name in ("context", "context-l1"):
-                index.learn_context(name)
+                index.learn.context(name)
         if vocabulary.vocabularies == 1:
             with Writer(index.path) as writer:
-                writer.keep_similarity(similarity(vocabulary.words))
+                learn.keep_similarity(writer, similarity(vocabulary.words))
     query = write(tmp_path / "query.png", np.hstack([texture(1), texture(9)]))
     subprocess.run([sys.executable, "-c", SCRIPT, query, *places], check=True)

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from resight import images
-from resight.analyse import features_of
 from resight.features import DETECTORS
-from resight.options import FeatureOptions, ImageOptions, VocabularyOptions, from_dict
+from resight.ingest import Reader
+from resight.options import FeatureOptions, VocabularyOptions, from_dict
 from resight.types import Bytes, Float32
 from resight.vocabulary import Vocabulary
 from resight.vocabulary.codes import MOST_LEARNT_FROM, learn_codebooks
@@ -40,10 +40,9 @@ def make(detector: str, pictures: list[Path], target: Path) -> None:
 
 
 def _descriptors(pictures: list[Path], features: FeatureOptions) -> Iterator[Bytes | Float32]:
-    options = ImageOptions()
+    reader = Reader(features)
     for path in images.find_pictures(pictures):
-        data = images.read_bytes(path, options=options)
-        yield features_of(data, name=str(path), features=features, images_options=options).descriptors
+        yield reader.open(path, name=str(path)).features().descriptors
 
 
 if __name__ == "__main__":

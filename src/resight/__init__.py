@@ -1,8 +1,10 @@
 """resight: find every picture of the same thing.
 
+Everything that the methods of ``Index`` take or return can be imported from here.
+
 >>> import resight
->>> sorted(name for name in resight.__all__ if "Error" not in name)
-['Hit', 'Index', 'Region', 'SearchResult', 'Vocabulary']
+>>> [name for name in resight.__all__ if name.startswith("I")]
+['ImageOptions', 'Index', 'IndexInfo', 'IndexingOptions']
 """
 
 from __future__ import annotations
@@ -11,8 +13,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .context import Reference as Reference
+    from .duplicates import Group as Group
+    from .duplicates import Member as Member
+    from .engine import Engine as Engine
+    from .engine import LocalEngine as LocalEngine
     from .errors import ResightError as ResightError
     from .index import Index as Index
+    from .index import IndexInfo as IndexInfo
+    from .index import Learning as Learning
+    from .ingest import Job as Job
+    from .ingest import Outcome as Outcome
+    from .ingest import Source as Source
+    from .learn import LearntSimilarity as LearntSimilarity
+    from .learn import VerifiedGroups as VerifiedGroups
+    from .learning_to_rank import Trial as Trial
+    from .options import ClusterOptions as ClusterOptions
+    from .options import FeatureOptions as FeatureOptions
+    from .options import ImageOptions as ImageOptions
+    from .options import IndexingOptions as IndexingOptions
+    from .options import LearnOptions as LearnOptions
+    from .options import StoreOptions as StoreOptions
+    from .recipes import RECIPES as RECIPES
+    from .recipes import Recipe as Recipe
+    from .store import Row as Row
+    from .store import Settings as Settings
+    from .types import Features as Features
     from .types import Hit as Hit
     from .types import Region as Region
     from .types import SearchResult as SearchResult
@@ -22,17 +48,58 @@ __version__ = "0.1.0"
 
 # Loaded at first use: importing resight, and so `resight --help`, must not load numba, faiss and OpenCV.
 _HOMES = {
-    "Hit": ".types",
-    "Index": ".index",
-    "Region": ".types",
-    "ResightError": ".errors",
-    "SearchResult": ".types",
-    "Vocabulary": ".vocabulary",
+    ".context": ("Reference",),
+    ".duplicates": ("Group", "Member"),
+    ".engine": ("Engine", "LocalEngine"),
+    ".errors": ("ResightError",),
+    ".index": ("Index", "IndexInfo", "Learning"),
+    ".ingest": ("Job", "Outcome", "Source"),
+    ".learn": ("LearntSimilarity", "VerifiedGroups"),
+    ".learning_to_rank": ("Trial",),
+    ".options": (
+        *("ClusterOptions", "FeatureOptions", "ImageOptions", "IndexingOptions", "LearnOptions", "StoreOptions"),
+    ),
+    ".recipes": ("RECIPES", "Recipe"),
+    ".store": ("Row", "Settings"),
+    ".types": ("Features", "Hit", "Region", "SearchResult"),
+    ".vocabulary": ("Vocabulary",),
 }
-__all__ = ["Hit", "Index", "Region", "ResightError", "SearchResult", "Vocabulary"]
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+__all__ = [
+    "RECIPES",
+    "ClusterOptions",
+    "Engine",
+    "FeatureOptions",
+    "Features",
+    "Group",
+    "Hit",
+    "ImageOptions",
+    "Index",
+    "IndexInfo",
+    "IndexingOptions",
+    "Job",
+    "LearnOptions",
+    "Learning",
+    "LearntSimilarity",
+    "LocalEngine",
+    "Member",
+    "Outcome",
+    "Recipe",
+    "Reference",
+    "Region",
+    "ResightError",
+    "Row",
+    "SearchResult",
+    "Settings",
+    "Source",
+    "StoreOptions",
+    "Trial",
+    "VerifiedGroups",
+    "Vocabulary",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'resight' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name], __name__), name)
+    return getattr(import_module(_HOME_OF[name], __name__), name)

@@ -104,7 +104,7 @@ def duplicates(
     """Groups of copies, or of pictures of the same scene; the largest first. ``done`` hears of each picture."""
     wanted = _known(kind)
     # The same content is one thing, also where no feature was found in it; but of given features, none are no content.
-    given = snapshot.manifest.settings["features"]["detector"] in (GIVEN, GIVEN_POINTS)
+    given = snapshot.settings.features.detector in (GIVEN, GIVEN_POINTS)
     contents = {row.key: row.key if given and not row.features else row.content for row in snapshot.rows()}
     numbers: dict[bytes | str, int] = {}
     number = {key: numbers.setdefault(contents[key], len(numbers)) for key in sorted(contents)}

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from resight import learn
 from resight.cli import app, printable
 from resight.cli.app import FIRST
 from resight.recipes import RECIPES
@@ -124,7 +125,7 @@ def test_a_similarity_that_an_index_keeps(pictures: Path, tmp_path: Path) -> Non
     assert "similarity   " not in run("info", into)
     with Writer(into) as writer:
         kept = similarity(Vocabulary.ready().words)
-        writer.keep_similarity(kept)
+        learn.keep_similarity(writer, kept)
     assert run_json("info", into)["similarity"] == kept.fingerprint
     assert f"similarity   {kept.fingerprint}" in run("info", into)
     assert "2.png" in run(*ask)

@@ -14,19 +14,18 @@ from typing import Any
 
 import pytest
 
-from resight.analyse import Analyser, AnalyserPlan, Job, Outcome
-from resight.building import build
 from resight.engine import LocalEngine, engine_named
 from resight.engine.local import WINDOW
 from resight.engine.ray import AHEAD, RayEngine
 from resight.errors import EngineError, UsageError, VocabularyError
 from resight.index import Index
+from resight.ingest import Ingester, IngesterPlan, Job, Outcome, build
 from resight.options import VocabularyOptions
 from resight.store import Writer
 from resight.store import manifest as manifests
 from resight.vocabulary import train
 
-from ..support.builds import FEATURES, SMALL, analyser, answers, kill_when_recorded, make_pictures, records_of, segments
+from ..support.builds import FEATURES, SMALL, answers, ingester, kill_when_recorded, make_pictures, records_of, segments
 from ..support.vocabularies import root_sift_like
 from .jobs import counted, failing_plan, fragile_plan, no_crash, picky_plan, square_plan
 
@@ -153,7 +152,7 @@ class Hostage:
     On the driver's node it begins when that has happened.
     """
 
-    plan: AnalyserPlan
+    plan: IngesterPlan
     home: str
     place: Path  # where the node says so
 
@@ -161,7 +160,7 @@ class Hostage:
         analyse = self.plan()
         return lambda job: self._analyse(job, analyse)
 
-    def _analyse(self, job: Job, analyse: Analyser) -> Outcome:
+    def _analyse(self, job: Job, analyse: Ingester) -> Outcome:
         import ray
 
         node = ray.get_runtime_context().get_node_id()
@@ -194,12 +193,12 @@ def test_the_same_index_though_a_node_is_lost(cluster: Any, engine: RayEngine, t
     local, far = tmp_path / "local.resight", tmp_path / "far.resight"
     for place in (local, far):
         Index.create(place, features=FEATURES).close()
-    jobs = [Job(path.name, path) for path in pictures]
+    jobs = [Job.for_file(path, key=path.name) for path in pictures]
     with Writer(local, options=SMALL) as writer:
-        wanted = list(build(writer, analyser(local), jobs, engine=LocalEngine(), most=4))
+        wanted = list(build(writer, ingester(local), jobs, engine=LocalEngine(), most=4))
     killed: list[str] = []
     list(engine.run(square_plan, [1], on_crash=no_crash))  # connects
-    plan = Hostage(analyser(far), ray.get_runtime_context().get_node_id(), tmp_path / "hostage")
+    plan = Hostage(ingester(far), ray.get_runtime_context().get_node_id(), tmp_path / "hostage")
     killer = threading.Thread(target=kill, args=(cluster, plan.place, killed), daemon=True)
     killer.start()
     with Writer(far, options=SMALL) as writer:
@@ -236,7 +235,7 @@ def test_a_killed_driver_is_followed_by_another_that_does_the_rest(cluster: Any,
     assert (manifest.commit, manifest.pictures) == (1, 17)
     with Index.create(calm, features=FEATURES) as index:
         index.store = SMALL
-        list(index.build(sorted((tmp_path / "pictures").iterdir()), relative_to=tmp_path))
+        list(index.add_files(sorted((tmp_path / "pictures").iterdir()), relative_to=tmp_path, one_commit=True))
     assert segments(place) == segments(calm)
 
 

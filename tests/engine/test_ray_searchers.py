@@ -104,7 +104,7 @@ def test_idle_searchers_hold_nothing_and_closed_ones_answer_nobody(cluster: Any,
         busy, idle = (open_files(index.path, actors(actor._actor_id.hex())["Pid"]) for actor in some._actors)
         assert busy > idle == 0
     with pytest.raises(EngineError, match="were closed"):
-        some.group(spread._snapshot)
+        some.group(spread.snapshot)
 
 
 def test_errors_are_resights_own(searchers: RaySearchers, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_errors_are_resights_own(searchers: RaySearchers, tmp_path: Path) -> Non
         for file in (tmp_path / "i" / "segments").glob("*/sums.npy"):
             file.write_bytes(b"")
         with pytest.raises(IndexDamagedError, match=r"sums\.npy"):
-            searchers.group(index._snapshot)
+            searchers.group(index.snapshot)
 
 
 def test_a_node_dies_during_a_search(cluster: Any, searchers: RaySearchers, spread: Index, made: Path) -> None:

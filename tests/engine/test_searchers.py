@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
-from resight import Index
+from resight import Index, learn
 from resight.engine import LocalEngine
 from resight.engine.searchers import Read, RemoteSearcher, Search, SearcherProcess, Shard
 from resight.errors import EngineError, IndexDamagedError, ResightError, UsageError
@@ -104,9 +104,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One vocabulary, and all that any recipe needs."""
     with Index.create(tmp_path_factory.mktemp("spread") / "i.resight", features=FEATURES) as index:
         fill(index)
-        index.cluster(ClusterOptions(count=CLUSTERS, dimensions=4))
+        index.learn.clusters(ClusterOptions(count=CLUSTERS, dimensions=4))
         for name in ("context", "context-l1"):
-            index.learn_context(name)
+            index.learn.context(name)
         assert index.info().segments == 1  # clusters rewrite all
         index.store = StoreOptions(merge_factor=1000)
         for n in range(1, SEGMENTS):
@@ -115,7 +115,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             index.commit()
         index.remove("later 2")
     with Writer(index.path) as writer:
-        writer.keep_similarity(similarity(Vocabulary.ready().words))
+        learn.keep_similarity(writer, similarity(Vocabulary.ready().words))
     return index.path
 
 
@@ -234,7 +234,7 @@ def test_several_vocabularies(count: int, thirds: Path) -> None:
     found = extract(from_array(QUERY, max_side=1024), options=FEATURES)
     with Index.open(thirds) as alone, spread(thirds, count) as twin:
         for name in ("expanded", "union", "bow-l1", "bow-burst", "density"):
-            asked = quantise(alone._assigner, found, RECIPES[name].assign)
+            asked = quantise(Assigner(alone.vocabulary), found, RECIPES[name].assign)
             assert agree(twin, alone, [asked], RECIPES[name])
         shallow = replace(RECIPES["bow-l1"], aggregate=AggregateOptions(depth=3, quantile=1.0))
         assert agree(twin, alone, [asked, asked], shallow, top=2)
@@ -259,7 +259,7 @@ def test_messages_are_few_and_carry_no_descriptors(made: Path) -> None:
         twins.sent.clear()
         index.search(key="copy 1", recipe="burst")
         assert twins.sent == ["stored_queries", *["top_k"] * 2, *["rows"] * 2]
-        row = next(index._snapshot.segments[0].table.all())
+        row = next(index.snapshot.segments[0].table.all())
         (query,) = index._group.stored_queries([(0, row)])
         assert query.known_features.descriptors.shape == (len(query.known_features), 0)
 
@@ -365,7 +365,7 @@ def test_a_merge_while_searchers_open_is_seen(tmp_path: Path) -> None:
 
 
 def sized(folder: Path, *features: int) -> list[list[int]]:
-    create(folder, vocabulary(), {}, disk=QuickDisk())
+    create(folder, vocabulary(), disk=QuickDisk())
     for number, count in enumerate(features):
         with Writer(folder, options=StoreOptions(merge_factor=1000), disk=QuickDisk()) as writer:
             writer.add(entry(str(number), number, features=count))

@@ -56,7 +56,7 @@ def test_figures_equal_those_of_searching_by_hand(dataset: Dataset, words: Vocab
                     new.add(path, key=key)
         with Index.open(folder) as index:
             if chosen.context.method != "none":
-                index.learn_context(chosen)
+                index.learn.context(chosen)
             by_hand = tuple(
                 tuple(hit.key for hit in index.search(query.path, top=12, recipe=chosen).hits)
                 for query in dataset.queries
@@ -118,7 +118,7 @@ def test_what_is_kept_is_part_of_an_index_and_changes_no_figures(
     found = Runner(cache=tmp_path / "cache", vocabulary=words).evaluate(dataset, recipes)
     assert found.rows[0].rankings == found.rows[1].rankings
     assert found.rows[1].bytes_per_image > found.rows[0].bytes_per_image
-    kept = sorted(read_manifest(folder).codes for folder in (tmp_path / "cache" / "indexes").iterdir())
+    kept = sorted(read_manifest(folder).settings.codes for folder in (tmp_path / "cache" / "indexes").iterdir())
     assert kept == [0, 8 if keep == "codes" else 128]
 
 

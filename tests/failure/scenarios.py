@@ -13,8 +13,8 @@ from resight.store import Disk, Entry, Snapshot, check, create, open_snapshot
 from resight.store import manifest as manifests
 
 from ..support.stored import (
+    NO_DETECTOR,
     QUERIES,
-    SETTINGS,
     QuickDisk,
     Ranking,
     Stored,
@@ -62,7 +62,7 @@ class Scenario:
 
 
 def _create(folder: Path, disk: Disk) -> None:
-    create(folder, vocabulary(), SETTINGS, disk=disk)
+    create(folder, vocabulary(), features=NO_DETECTOR, disk=disk)
 
 
 def _nothing(folder: Path) -> None:
@@ -299,8 +299,8 @@ class Judge:
     def goes_on(self, folder: Path, entries: list[Entry] | None, kept: int | None = None) -> None:
         """The next writer sweeps what was left, and its commit is as good as any; a lost ``create`` is repeated."""
         if entries is None:
-            create(folder, vocabulary(), SETTINGS, disk=QuickDisk())
-        new = complete(Z) if manifests.read(folder).codes else Z
+            create(folder, vocabulary(), features=NO_DETECTOR, disk=QuickDisk())
+        new = complete(Z) if manifests.read(folder).settings.codes else Z
         change(folder, add=[new])
         assert leftovers(folder) == set()
         assert answers(folder) == self.right([*(entries or []), new], kept)

@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from resight import learn
 from resight.errors import StoreError
 from resight.options import ClusterOptions
 from resight.store import Disk, Writer, create
 
-from ..support.stored import SETTINGS, QuickDisk, build, entry, similarity, vocabulary
+from ..support.stored import NO_DETECTOR, QuickDisk, build, entry, similarity, vocabulary
 from .children import start_talking
 from .disks import CountingDisk, FullDisk, strikes
 from .scenarios import COMPLETE, NO_FEATURES, OTHER_A, SCENARIOS, A, B, E, Judge, copy, last_commit
@@ -29,9 +30,12 @@ ACTS: dict[str, tuple[str, Callable[[Writer], object]]] = {
     "commit": ("add, replace and remove", lambda writer: writer.commit()),
     "merge": ("merge", lambda writer: writer.merge()),
     "all columns": ("change and merge with all columns", lambda writer: writer.merge()),
-    "cluster": ("cluster", lambda writer: writer.cluster(ClusterOptions(count=2, kind="random", dimensions=4))),
-    "keep": ("keep another similarity", lambda writer: writer.keep_similarity(similarity())),
-    "forget": ("forget similarity", lambda writer: writer.forget_similarity()),
+    "cluster": (
+        "cluster",
+        lambda writer: learn.learn_clusters(writer, ClusterOptions(count=2, kind="random", dimensions=4)),
+    ),
+    "keep": ("keep another similarity", lambda writer: learn.keep_similarity(writer, similarity())),
+    "forget": ("forget similarity", learn.forget_similarity),
 }
 
 
@@ -80,11 +84,11 @@ def test_full_at_every_operation(act: str, tmp_path: Path) -> None:
 
 def test_full_while_creating(tmp_path: Path) -> None:
     survey, judge = CountingDisk(), Judge(tmp_path)
-    create(tmp_path / "survey", vocabulary(), SETTINGS, disk=survey)
+    create(tmp_path / "survey", vocabulary(), features=NO_DETECTOR, disk=survey)
     for at, half in strikes(survey.done):
         folder = tmp_path / f"{at}-{half}"
         with pytest.raises(StoreError, match=REMEDY):
-            create(folder, vocabulary(), SETTINGS, disk=FullDisk(at, half=half))
+            create(folder, vocabulary(), features=NO_DETECTOR, disk=FullDisk(at, half=half))
         judge.committed(folder, SCENARIOS["create"], last=None)
 
 

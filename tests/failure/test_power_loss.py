@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from resight.errors import IndexDamagedError
+from resight.options import IndexingOptions
 from resight.store import Disk, Entry, create
 
 from ..support.stored import (
     KEEPING_CODES,
-    SETTINGS,
     build_in_shards,
     change,
     cluster,
@@ -56,10 +56,10 @@ def life(*, codes: bool) -> list[Step]:
     def of(*entries: Entry) -> list[Entry]:
         return [complete(e) for e in entries] if codes else list(entries)
 
-    settings = KEEPING_CODES if codes else SETTINGS
+    indexing = KEEPING_CODES if codes else IndexingOptions()
     all_of_them = of(OTHER_A, B, NO_FEATURES, E, LARGE, C, D)
     return [
-        Step([], lambda folder, disk: create(folder, vocabulary(codes=codes), settings, disk=disk)),
+        Step([], lambda folder, disk: create(folder, vocabulary(codes=codes), indexing=indexing, disk=disk)),
         Step(of(A, B, C), lambda folder, disk: change(folder, add=of(A, B, C), disk=disk)),
         Step(of(A, B, C, D), lambda folder, disk: change(folder, add=of(D), disk=disk)),
         Step(  # replaces, empties a segment, and merges by itself

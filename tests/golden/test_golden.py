@@ -1,13 +1,19 @@
-"""An index written by an earlier version is read, searched, checked and changed by this one."""
+"""An index written earlier is read, searched, checked and changed by this version; others are refused."""
 
 from __future__ import annotations
 
+import json
 import shutil
+import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from resight.errors import IndexDamagedError
 from resight.store import Entry, check, open_snapshot
+from resight.store import manifest as manifests
 from resight.store.manifest import FORMAT
 
 from ..support import oracle
@@ -15,7 +21,6 @@ from ..support.stored import (
     QUERIES,
     RECIPES_ASKED,
     change,
-    coded,
     complete,
     entry,
     expected,
@@ -25,7 +30,7 @@ from ..support.stored import (
     terms,
     tree,
 )
-from .make import CODED, COMPLETE, PLAIN
+from .make import HELD
 
 GOLDEN = sorted(Path(__file__).parent.glob("format-*"))
 
@@ -57,34 +62,80 @@ def test_the_current_format_has_a_golden_index() -> None:
 
 @pytest.mark.parametrize("folder", GOLDEN, ids=lambda path: path.name)
 def test_golden_index(folder: Path, tmp_path: Path) -> None:
-    before, number = tree(folder), int(folder.name.removeprefix("format-"))
-    held, new = PLAIN, entry("new", 40)
-    if number >= 4:
-        held, new = (COMPLETE, complete(new)) if number >= 6 else (CODED, coded(new))
-    assert state(folder)[0] == expected(held.values())
-    assert (("learnt", 0) in state(folder)[1]) == (number >= 5)
+    before, new = tree(folder), complete(entry("new", 40))
+    found = state(folder)
+    assert found[0] == expected(HELD.values())
+    assert ("learnt", 0) in found[1]
     with open_snapshot(folder) as snapshot:
-        assert [s.record.shapes for s in snapshot.segments] == 2 * [number >= 6]
+        assert [s.record.shapes for s in snapshot.segments] == [True, True]
         for measure in possible(snapshot):
-            found = ranking(snapshot, measure, QUERIES[0])
-            assert [key for key, _ in found] == KNOWN.get(measure, [key for key, _ in found])
-            assert dict(found) == pytest.approx(oracle.scores(held, QUERIES[0], measure), rel=1e-5)
+            ranked = ranking(snapshot, measure, QUERIES[0])
+            assert [key for key, _ in ranked] == KNOWN.get(measure, [key for key, _ in ranked])
+            assert dict(ranked) == pytest.approx(oracle.scores(HELD, QUERIES[0], measure), rel=1e-5)
     assert check(folder).problems == ()
-    if number >= 2:
-        assert terms(folder) == pytest.approx(TERMS, rel=1e-5)
-    if number >= 3:
-        require_clusters(folder, held)
+    assert terms(folder) == pytest.approx(TERMS, rel=1e-5)
+    require_clusters(folder, HELD)
     assert tree(folder) == before, "reading must not write"
 
     shutil.copytree(folder, tmp_path / "copy")
     change(tmp_path / "copy", add=[new], merge=True)
-    assert state(tmp_path / "copy")[0] == expected([*held.values(), new])
+    assert state(tmp_path / "copy")[0] == expected([*HELD.values(), new])
     assert check(tmp_path / "copy").problems == ()
-    if number >= 2:
-        known = terms(tmp_path / "copy")
-        assert {key: known[key] for key in TERMS} == pytest.approx(TERMS, rel=1e-5)
-    if number >= 3:
-        require_clusters(tmp_path / "copy", {**held, "new": new})
+    known = terms(tmp_path / "copy")
+    assert {key: known[key] for key in TERMS} == pytest.approx(TERMS, rel=1e-5)
+    require_clusters(tmp_path / "copy", {**HELD, "new": new})
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return shutil.copytree(GOLDEN[-1], tmp_path / "copy")
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, Any]], None], *, number: int = FORMAT) -> None:
+    """As another version might have written the manifest."""
+    path = folder / manifests.NAME
+    values = json.loads(path.read_bytes().partition(b"\n")[2])
+    change(values)
+    body = json.dumps(values).encode()
+    path.write_bytes(f"{manifests.MAGIC} {number} {zlib.crc32(body):08x}\n".encode() + body)
+
+
+def test_other_formats_are_refused_and_the_remedy_is_named(copy: Path) -> None:
+    for number in (0, FORMAT + 1, 6):
+        rewrite(copy, lambda values: None, number=number)
+        with pytest.raises(
+            IndexDamagedError, match=f"has format {number}, .* format {FORMAT}; .* or index the pictures"
+        ):
+            open_snapshot(copy)
+
+
+def test_what_only_a_newer_version_can_have_written_is_refused(copy: Path) -> None:
+    """Fields and options change what is stored, so they cannot be ignored."""
+    for place in ("", "settings", "features"):
+
+        def add(values: dict[str, Any], place: str = place) -> None:
+            settings = values["settings"]
+            {"": values, "settings": settings, "features": settings["features"]}[place]["novelty"] = 1
+
+        before = (copy / manifests.NAME).read_bytes()
+        rewrite(copy, add)
+        with pytest.raises(IndexDamagedError, match=r"was written by another version .*novelty.*; upgrade resight"):
+            open_snapshot(copy)
+        (copy / manifests.NAME).write_bytes(before)
+
+
+def test_optional_files_of_a_newer_version_are_ignored_and_dropped_by_the_next_commit(copy: Path) -> None:
+    """They could not be kept right for what is added."""
+    before, file = state(copy), copy / "optional" / "novelty-00000001.npz"
+    file.write_bytes(b"new")
+    record = {"name": f"optional/{file.name}", "size": 3, "crc": zlib.crc32(b"new")}
+    rewrite(copy, lambda values: values["optional"].update(novelty=record))
+    assert state(copy) == before
+    assert check(copy).problems == ()
+    change(copy, add=[complete(entry("new", 40))])
+    assert "novelty" not in manifests.read(copy).optional
+    assert not file.exists()
+    assert manifests.read(copy).similarity
 
 
 def require_clusters(folder: Path, held: dict[str, Entry]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -13,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from resight import Index
 from resight.errors import OptionError, UsageError, VocabularyError
+from resight.ingest import Job
 from resight.interop import add_all, open_features, points
 from resight.options import AssignOptions, FeatureOptions, VocabularyOptions
 from resight.types import Features
@@ -91,15 +93,12 @@ def test_pictures_and_given_features_do_not_mix(tmp_path: Path) -> None:
     assert "was made with" in run_json("index", "--features", database, "--into", own, code=2)["error"]
     assert "was made for 'hessian-affine'" in run_json("search", own, "a.jpg", "--features", database, code=2)["error"]
     with Index.open(own) as index, open_features(database) as file:
-        for add in (lambda: index.add(file.read("a.jpg"), key="a"), lambda: index.update(file.read("a.jpg"), key="a")):
-            with pytest.raises(
-                UsageError, match="cannot be compared with those that the detector 'hessian-affine' found"
-            ):
-                add()
+        with pytest.raises(UsageError, match="cannot be compared with those that the detector 'hessian-affine' found"):
+            index.add(file.read("a.jpg"), key="a")
         with pytest.raises(UsageError, match="was made for 'hessian-affine'"):
             next(add_all(index, file))
     with Index.open(given) as index:
-        assert list(index.keys()) == ["a.jpg"]
+        assert list(index) == ["a.jpg"]
 
 
 def test_a_vocabulary_of_other_features_is_refused_before_there_is_an_index(tmp_path: Path) -> None:
@@ -127,8 +126,8 @@ def test_a_changed_picture_keeps_its_metadata(tmp_path: Path) -> None:
     kind = FeatureOptions(detector="given-points")
     with Index.create(tmp_path / "i.resight", features=kind, vocabulary=vocabulary) as index:
         index.add(points(xy[0], values, (WIDTH, HEIGHT)), key="a", metadata={"year": 2024})
-        assert index.update(points(xy[0], values, (WIDTH, HEIGHT)), key="a").unchanged
-        assert index.update(points(xy[1], values, (WIDTH, HEIGHT)), key="a").replaces
+        same, other = (Job("a", points(places, values, (WIDTH, HEIGHT))) for places in xy)
+        assert [(o.unchanged, o.replaces) for o in index.add_jobs([same, other])] == [(True, False), (False, True)]
         index.commit()
         row = index.get("a")
         assert row is not None
@@ -162,13 +161,15 @@ def test_own_features_that_make_no_sense_are_refused_at_once(tmp_path: Path) -> 
         index.add(sound, key="sound")
         for change, message in changes:
             bad = replace(sound, **change)
-            for use in (lambda bad: index.add(bad, key="bad"), lambda bad: index.update(bad, key="bad")):
-                with pytest.raises(UsageError, match=message):
-                    use(bad)
+            with pytest.raises(UsageError, match=message):
+                index.add(bad, key="bad")
+            (outcome,) = index.add_jobs([Job("bad", bad)])
+            assert re.search(message, str(outcome.skipped))
         size = {"width": np.int64(WIDTH), "height": np.int32(HEIGHT)}
-        assert index.update(replace(sound, **size), key="sound").unchanged  # type: ignore[arg-type]
+        (outcome,) = index.add_jobs([Job("sound", replace(sound, **size))])  # type: ignore[arg-type]
+        assert outcome.unchanged
         index.commit()
-        assert list(index.keys()) == ["sound"]
+        assert list(index) == ["sound"]
         with pytest.raises(UsageError, match="'the query' has xy that are no finite numbers"):
             index.search(replace(sound, xy=xy * np.nan))
 

@@ -18,7 +18,7 @@ from resight.recipes import ALL_NEAREST, RECIPES, Recipe
 from resight.search import quantise
 from resight.store import check, open_snapshot
 from resight.types import Region
-from resight.vocabulary import Vocabulary
+from resight.vocabulary import Assigner, Vocabulary
 
 from ..support.pictures import SIZE, Pixels, panorama, part, texture
 from ..support.vocabularies import learnt_from
@@ -61,7 +61,7 @@ def views(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             index.add(view(key) if key in KEYS else texture(1, size=SIZE), key=key)
         index.commit()
         if index is made[1]:
-            index.cluster(ClusterOptions(count=COUNT, dimensions=8))
+            index.learn.clusters(ClusterOptions(count=COUNT, dimensions=8))
         for key in KEYS[14:]:
             index.add(view(key), key=key)
         index.remove("gone")
@@ -88,9 +88,11 @@ def cluster_of(index: Index) -> dict[str, int]:
 
 def test_what_an_index_says_of_its_clusters(views: tuple[Index, Index]) -> None:
     flat, clusters = views
-    assert (flat.info().clusters, flat.clusters) == (0, ClusterOptions())
-    assert (clusters.info().clusters, clusters.clusters) == (COUNT, ClusterOptions(count=COUNT, dimensions=8))
-    assert sorted(clusters.keys()) == sorted(flat.keys()) == sorted(KEYS)
+    assert (flat.info().clusters, flat.snapshot.clusters) == (0, None)
+    learnt = clusters.snapshot.clusters
+    assert learnt
+    assert (clusters.info().clusters, learnt.options) == (COUNT, ClusterOptions(count=COUNT, dimensions=8))
+    assert sorted(clusters) == sorted(flat) == sorted(KEYS)
     assert set(cluster_of(clusters).values()) == set(range(COUNT))
     assert check(clusters.path).problems == ()
 
@@ -196,11 +198,12 @@ def test_expansion_asks_in_the_same_clusters(views: tuple[Index, Index]) -> None
 def test_a_query_is_compared_with_clusters_as_a_picture_is(views: tuple[Index, Index]) -> None:
     """Its features have several words each; those that pictures do not have do not lead it astray."""
     _, clusters = views
-    known = cluster_of(clusters)
+    known, assigner = cluster_of(clusters), Assigner(clusters.vocabulary)
     with open_snapshot(clusters.path) as snapshot:
         for key in KEYS:
-            once, again = (quantise(clusters._assigner, extract(from_array(view(key), max_side=1024), options=FEATURES),
-                                    AssignOptions(neighbours=n, ratio=ALL_NEAREST)) for n in (1, 10))  # fmt: skip
+            found = extract(from_array(view(key), max_side=1024), options=FEATURES)
+            several = (AssignOptions(neighbours=n, ratio=ALL_NEAREST) for n in (1, 10))
+            once, again = (quantise(assigner, found, options) for options in several)
             assert len(again.words) > 5 * len(once.words)
             nearest = [snapshot.visit([asked.words], 1) for asked in (once, again)]
             assert [n is not None and n.tolist() for n in nearest] == [[known[key]]] * 2
@@ -223,9 +226,9 @@ def test_what_was_committed_is_seen_though_clusters_failed(tmp_path: Path) -> No
     with Index.create(tmp_path / "i.resight") as index:
         index.add(texture(0), key="a")
         with pytest.raises(UsageError, match="1 pictures cannot make 2 clusters"):
-            index.cluster(ClusterOptions(count=2))
-        assert list(index.keys()) == ["a"]
-        index.cluster(ClusterOptions(count=1))
+            index.learn.clusters(ClusterOptions(count=2))
+        assert list(index) == ["a"]
+        index.learn.clusters(ClusterOptions(count=1))
         assert index.search(texture(0), recipe=probing("expanded", 1)).hits[0].key == "a"
-        index.cluster(ClusterOptions())
+        index.learn.clusters(ClusterOptions())
         assert index.info().clusters == 0

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from resight import Index
+from resight.engine import LocalEngine
 from resight.errors import OptionError, UsageError, VocabularyError
 from resight.features import extract
 from resight.images import from_array
@@ -71,7 +72,7 @@ def asked(snapshot: Snapshot, key: str) -> Query:
 
 def test_an_index_says_what_it_keeps(indexes: dict[str, Path], keep: str) -> None:
     with Index.open(indexes[keep], indexing=IndexingOptions(keep=keep)) as index:
-        assert (index.info().kept, index.info().settings["indexing"]["keep"]) == (BYTES[keep], keep)
+        assert (index.info().kept, index.info().settings.indexing.keep) == (BYTES[keep], keep)
         assert index.vocabulary.fingerprint == Vocabulary.ready(codes=keep == "codes").fingerprint
     assert check(indexes[keep]).problems == ()
     with pytest.raises(UsageError, match="make a new index for other options"):
@@ -192,7 +193,7 @@ def test_several_processes_keep_the_same(tmp_path: Path) -> None:
     for processes in (1, 2):
         folder = tmp_path / f"{processes}.resight"
         with Index.create(folder, indexing=IndexingOptions(keep="codes")) as index:
-            assert not [o for o in index.add_files(paths, processes=processes) if o.skipped]
+            assert not [o for o in index.add_files(paths, engine=LocalEngine(processes)) if o.skipped]
         with open_snapshot(folder) as snapshot:
             kept.append([asked(snapshot, str(path)).known_features.descriptors.tobytes() for path in paths])
     assert kept[0] == kept[1]
@@ -233,7 +234,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
 def test_no_context_for_nearest_descriptors(indexes: dict[str, Path]) -> None:
     recipe = replace(RECIPES["knn"], context=ContextOptions(method="cdm"))
     with Index.open(indexes["codes"]) as index:
-        for attempt in (index.learn_context, lambda r: index.search(texture(50, size=SIZE), recipe=r)):
+        for attempt in (index.learn.context, lambda r: index.search(texture(50, size=SIZE), recipe=r)):
             with pytest.raises(UsageError, match=r"not for measure 'knn'; set context\.method=none"):
                 attempt(recipe)
 

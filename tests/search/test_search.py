@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
-from resight import Index
+from resight import Index, learn
 from resight.errors import UsageError
 from resight.options import AssignOptions, ExpandOptions, IndexingOptions, ScoringOptions
 from resight.recipes import RECIPES
@@ -240,14 +240,14 @@ def searched(index: Index, pictures: dict[str, Pixels]) -> Iterator[str]:
         index.add(np.ascontiguousarray(picture), key=key)
     index.commit()
     index.release()
-    alike = [name for name, recipe in RECIPES.items() if recipe.indexing == index.indexing]
+    alike = [name for name, recipe in RECIPES.items() if recipe.indexing == index.settings.indexing]
     if "learnt" in alike:
         with Writer(index.path) as writer:
-            writer.keep_similarity(similarity(Vocabulary.ready().words))
+            learn.keep_similarity(writer, similarity(Vocabulary.ready().words))
         index.refresh()
     for name in alike:
         if RECIPES[name].context.method != "none":
-            index.learn_context(name)
+            index.learn.context(name)
         yield name
 
 

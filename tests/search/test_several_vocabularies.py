@@ -23,7 +23,7 @@ from resight.types import Region
 from resight.vocabulary import Vocabulary, spans
 
 from ..support.pictures import SIZE, Pixels, panorama, texture, wall_in_parts, write
-from ..support.stored import SETTINGS, QuickDisk, entry, leftovers, vocabulary
+from ..support.stored import NO_DETECTOR, QuickDisk, entry, leftovers, vocabulary
 from ..support.vocabularies import learnt_from, one_of, ready_in_thirds
 
 UNVERIFIED = ["bow-l1", "bow-l2", "bow-cosine", "bow-burst", "bow-negative", "bow-asymmetric", "hamming", "burst"]
@@ -145,7 +145,7 @@ def test_contexts_of_each(twins: Twins, recipe: str) -> None:
     twins.add(*range(6, 10))
     with pytest.raises(UsageError, match="no context terms"):
         twins.several.search(mixed(20), recipe=recipe)
-    twins.each(lambda index: index.learn_context(recipe))
+    twins.each(lambda index: index.learn.context(recipe))
     assert twins.several.info().contexts == [recipe]
     names = list(open_snapshot(twins.several.path).manifest.contexts)
     assert names == stored_names(names[0].partition("-")[0], 3)
@@ -163,8 +163,8 @@ def test_contexts_of_each(twins: Twins, recipe: str) -> None:
             with open_snapshot(index.path) as single:
                 (terms,) = single.segments[0].terms.values()
                 assert several.segments[0].terms[name].tolist() == terms.tolist()
-    assert twins.several.forget_context(recipe)
-    assert not twins.several.forget_context(recipe)
+    assert twins.several.learn.forget_context(recipe)
+    assert not twins.several.learn.forget_context(recipe)
     assert twins.several.info().contexts == []
     assert leftovers(twins.several.path) == set()
 
@@ -172,13 +172,13 @@ def test_contexts_of_each(twins: Twins, recipe: str) -> None:
 def test_own_contexts_are_forgotten_by_name(twins: Twins) -> None:
     twins.add(*range(4))
     own = replace(RECIPES["context-l1"], context=replace(RECIPES["context-l1"].context, neighbours=2))
-    references = twins.several.learn_context(own)
+    references = twins.several.learn.context(own)
     assert [r.segment.pictures for r in references] == [4, 4, 4]
-    twins.several.learn_context("context-l1")
+    twins.several.learn.context("context-l1")
     shown = twins.several.info().contexts
     assert shown[1:] == ["context-l1"]
     assert shown[0].startswith("own recipe, ")
-    assert twins.several.forget_context(shown[0].removeprefix("own recipe, "))
+    assert twins.several.learn.forget_context(shown[0].removeprefix("own recipe, "))
     assert twins.several.info().contexts == ["context-l1"]
 
 
@@ -316,7 +316,7 @@ def test_an_empty_index_and_an_empty_picture(tmp_path: Path, three: Vocabulary) 
 
 
 def test_words_must_be_of_all_vocabularies(tmp_path: Path) -> None:
-    create(tmp_path / "i", replace(vocabulary(), vocabularies=3), SETTINGS, disk=QuickDisk())
+    create(tmp_path / "i", replace(vocabulary(), vocabularies=3), features=NO_DETECTOR, disk=QuickDisk())
     with (
         Writer(tmp_path / "i", disk=QuickDisk()) as writer,
         pytest.raises(UsageError, match="more words in one of this index's 3 vocabularies than in another"),
@@ -325,12 +325,13 @@ def test_words_must_be_of_all_vocabularies(tmp_path: Path) -> None:
 
 
 def test_check_compares_the_number_of_vocabularies(tmp_path: Path) -> None:
-    create(tmp_path / "i", replace(vocabulary(), vocabularies=3), SETTINGS, disk=QuickDisk())
+    create(tmp_path / "i", replace(vocabulary(), vocabularies=3), features=NO_DETECTOR, disk=QuickDisk())
     assert check(tmp_path / "i").problems == ()
     manifest = manifests.read(tmp_path / "i")
-    assert manifest.settings == {**SETTINGS, "vocabularies": 3}
-    manifests.write(tmp_path / "i", replace(manifest, settings=SETTINGS), QuickDisk())
-    assert check(tmp_path / "i").problems == ("3 vocabularies, 1 recorded",)
+    assert manifest.settings.vocabularies == 3
+    forged = replace(manifest, settings=replace(manifest.settings, vocabularies=1))
+    manifests.write(tmp_path / "i", forged, QuickDisk())
+    assert check(tmp_path / "i").problems == ("12 words in 3 vocabularies, 12 in 1 recorded",)
 
 
 def test_segments_do_not_matter(tmp_path: Path, three: Vocabulary) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from resight.analyse import make_entry
 from resight.evaluation.cache import _write, read
 from resight.features.root_sift import root_sift
-from resight.options import ExpandOptions, IndexingOptions, VerifyOptions
+from resight.ingest import Ingester, Reader
+from resight.options import ExpandOptions, FeatureOptions, IndexingOptions, VerifyOptions
 from resight.recipes import RECIPES, Recipe
 from resight.search import SegmentGroup, quantise, search, stored_query
 from resight.search.expand import _seen_through
@@ -88,12 +88,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     views = {"left": _seen_through(view(0.2, 3), wall), "right": _seen_through(view(1.8, 3), some(wall, slice(30, 60)))}
     pictures = {key: joined(seen, plane(100, seed)) for seed, (key, seen) in enumerate(views.items(), 10)}
     pictures |= {f"other {seed}": plane(150, 50 + seed) for seed in range(5)}
-    vocabulary, indexing = Vocabulary.ready(), IndexingOptions()
-    create(folder, vocabulary, {})
+    vocabulary = Vocabulary.ready()
+    create(folder, vocabulary)
+    ingester = Ingester(Reader(FeatureOptions()), Assigner(vocabulary), IndexingOptions())
     with Writer(folder) as writer:
         for key, features in pictures.items():
-            facts: dict[str, Any] = {"key": key, "content": key.encode(), "path": None, "metadata": {}}
-            writer.add(make_entry(features, Assigner(vocabulary), indexing=indexing, **facts))
+            writer.add(ingester.entry(features, key=key, content=key.encode()))
         writer.commit()
     assert check(folder).problems == ()
     return folder

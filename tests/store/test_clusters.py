@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from resight import learn
 from resight.context import Reference, context_name
 from resight.errors import IndexDamagedError, UsageError
 from resight.options import ClusterOptions, StoreOptions
 from resight.scoring import Query
-from resight.store import Entry, Snapshot, Writer, check, create, open_snapshot
+from resight.store import Entry, Snapshot, Writer, check, clusters_to_visit, create, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.checked import block_sums, map_bytes
-from resight.store.context import visiting
-from resight.store.manifest import FileRecord
+from resight.store.manifest import OPTIONAL, FileRecord
 from resight.store.segment import BOUNDS, CELLS, FOLDER, SUMS
 
 from ..support import oracle
@@ -29,9 +29,9 @@ from ..support.stored import (
     L1,
     NEAR,
     NEVER_MERGE,
+    NO_DETECTOR,
     QUERIES,
     RECIPES_ASKED,
-    SETTINGS,
     WORDS,
     QuickDisk,
     build,
@@ -148,7 +148,7 @@ def test_what_is_pending_is_put_into_clusters_too(folder: Path) -> None:
         for e in LATER:
             writer.add(e)
         writer.remove("02")
-        writer.cluster(ClusterOptions(count=3, dimensions=4))
+        learn.learn_clusters(writer, ClusterOptions(count=3, dimensions=4))
         assert writer.pending == 0
         writer.add(ENTRIES[2])
         writer.commit()
@@ -158,13 +158,13 @@ def test_what_is_pending_is_put_into_clusters_too(folder: Path) -> None:
 def test_other_clusters_and_none(folder: Path) -> None:
     before = state(folder)
     cluster(folder, WITH_CELLS)
-    first = {path.name for path in folder.glob("clusters-*")}
+    first = {path.name for path in folder.glob("optional/clusters-*")}
     cluster(folder, WITHOUT, kind="k-means")
     expect(folder, ENTRIES, WITHOUT)
-    assert len(first) == len(first | {path.name for path in folder.glob("clusters-*")}) - 1
+    assert len(first) == len(first | {path.name for path in folder.glob("optional/clusters-*")}) - 1
     cluster(folder, 0)
     assert state(folder) == before
-    assert not {*folder.glob("clusters-*"), *folder.rglob(BOUNDS), *folder.rglob(CELLS)}
+    assert not {*folder.glob("optional/clusters-*"), *folder.rglob(BOUNDS), *folder.rglob(CELLS)}
     assert leftovers(folder) == set()
     assert check(folder).problems == ()
     with opened(folder) as snapshot:
@@ -235,7 +235,7 @@ def test_too_few_pictures(folder: Path, tmp_path: Path) -> None:
         cluster(folder, 13)
     with pytest.raises(UsageError, match=r"a sample of 4 pictures; take clusters\.sample=5 or more, or fewer clusters"):
         cluster(folder, 5, sample=4)
-    create(tmp_path / "empty", vocabulary(), SETTINGS, disk=QuickDisk())
+    create(tmp_path / "empty", vocabulary(), features=NO_DETECTOR, disk=QuickDisk())
     with pytest.raises(UsageError, match="has no pictures yet, so there are no clusters to find; add some first"):
         cluster(tmp_path / "empty", 1)
     for place in (folder, tmp_path / "empty"):
@@ -248,7 +248,7 @@ def test_a_writer_goes_on_after_clusters_it_could_not_make(folder: Path) -> None
     with Writer(folder, options=NEVER_MERGE, disk=QuickDisk()) as writer:
         writer.add(LATER[0])
         with pytest.raises(UsageError):
-            writer.cluster(ClusterOptions(count=99))
+            learn.learn_clusters(writer, ClusterOptions(count=99))
         writer.add(LATER[1])
         assert writer.commit()
     assert state(folder)[0] == expected([*ENTRIES, *LATER[:2]])
@@ -274,7 +274,7 @@ def test_neighbours_are_looked_for_in_clusters(folder: Path) -> None:
         file = snapshot.manifest.contexts[context_name(L1, NEAR_IN_CLUSTERS)].name
         reference = Reference.from_bytes((folder / file).read_bytes())
         queries = [Query(e.words, e.geometry) for e in LATER]
-        alone = reference.terms_of(queries, visiting(snapshot, NEAR_IN_CLUSTERS))
+        alone = reference.terms_of(queries, clusters_to_visit(snapshot, NEAR_IN_CLUSTERS))
         assert [after[e.key] for e in LATER] == pytest.approx(alone.tolist(), rel=1e-6)
     change(folder, merge=True)
     assert terms(folder, context=NEAR_IN_CLUSTERS) == pytest.approx(after, rel=1e-6)
@@ -330,7 +330,7 @@ def test_damaged_clusters_do_not_lock_the_index(folder: Path) -> None:
 
 def test_no_clusters_of_no_pictures(tmp_path: Path) -> None:
     folder = tmp_path / "i"
-    create(folder, vocabulary(), SETTINGS, disk=QuickDisk())
+    create(folder, vocabulary(), features=NO_DETECTOR, disk=QuickDisk())
     cluster(folder, 0)
     assert state(folder)[0] == {}
     change(folder, add=ENTRIES)
@@ -416,14 +416,14 @@ def test_check_compares_the_manifest_with_its_segments(folder: Path) -> None:
     change(folder, merge=True)
     cluster(folder, WITH_CELLS)
     ordered = manifests.read(folder)
-    manifests.write(folder, replace(ordered, clusters=None), QuickDisk())
+    manifests.write(folder, replace(ordered, optional={}), QuickDisk())
     assert check(folder).problems == (f"segment {ordered.segments[0].name} is ordered by cluster",)
     manifests.write(folder, ordered, QuickDisk())
     cluster(folder, 0)
     flat = manifests.read(folder)
-    (folder / "clusters-00000000.npz").write_bytes(b"x")
-    learnt = FileRecord("clusters-00000000.npz", 1, zlib.crc32(b"x"))
-    manifests.write(folder, replace(flat, clusters=learnt), QuickDisk())
+    (folder / OPTIONAL / "clusters-00000000.npz").write_bytes(b"x")
+    learnt = FileRecord(f"{OPTIONAL}/clusters-00000000.npz", 1, zlib.crc32(b"x"))
+    manifests.write(folder, replace(flat, optional={"clusters": learnt}), QuickDisk())
     assert check(folder).problems == (f"segment {flat.segments[0].name} is not ordered by cluster",)
 
 
@@ -434,7 +434,7 @@ def test_files_are_as_documented(folder: Path) -> None:
     assert (np.load(bounds)[[0, -1]].tolist(), np.load(bounds).shape) == ([0, 12], (WITH_CELLS + 1,))
     assert np.load(places).dtype == np.dtype("<u4")
     assert np.load(places).shape == (WORDS * (WITH_CELLS + 1),)
-    (learnt,) = folder.glob("clusters-*.npz")
+    (learnt,) = folder.glob("optional/clusters-*.npz")
     with np.load(learnt, allow_pickle=False) as arrays:
         assert json.loads(arrays["description"].tobytes())["count"] == WITH_CELLS
         assert arrays["entries"].shape == (WITH_CELLS, 4)

@@ -9,12 +9,25 @@ import numpy as np
 import pytest
 
 from resight.errors import IndexDamagedError, UsageError, VocabularyError
+from resight.options import IndexingOptions
 from resight.store import Entry, Writer, check, create, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.checked import BLOCK
 from resight.types import Bytes
 
-from ..support.stored import CODES, KEEPING_CODES, WORDS, QuickDisk, build, change, cluster, coded, entry, vocabulary
+from ..support.stored import (
+    CODES,
+    KEEPING_CODES,
+    NO_DETECTOR,
+    WORDS,
+    QuickDisk,
+    build,
+    change,
+    cluster,
+    coded,
+    entry,
+    vocabulary,
+)
 
 
 def test_pictures_come_back_with_their_codes(tmp_path: Path) -> None:
@@ -124,21 +137,23 @@ def test_blocks_are_checked_when_they_are_used(tmp_path: Path) -> None:
 
 def test_a_vocabulary_without_codebooks_makes_no_such_index(tmp_path: Path) -> None:
     with pytest.raises(VocabularyError, match="cannot make codes"):
-        create(tmp_path / "i", vocabulary(), KEEPING_CODES, disk=QuickDisk())
+        create(tmp_path / "i", vocabulary(), features=NO_DETECTOR, indexing=KEEPING_CODES, disk=QuickDisk())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_check_compares_the_number_of_bytes(tmp_path: Path) -> None:
     build(tmp_path / "i", [coded(entry("a", 1))])
     manifest = manifests.read(tmp_path / "i")
-    assert (manifest.codes, manifest.keep) == (CODES, "codes")
+    assert (manifest.settings.codes, manifest.settings.indexing.keep) == (CODES, "codes")
     for codes, problem in ((0, "with code.npy, of 0 bytes each"), (3, "bytes for .* features, not 3 each")):
-        manifests.write(tmp_path / "i", replace(manifest, codes=codes), QuickDisk())
+        forged = replace(manifest, settings=replace(manifest.settings, codes=codes))
+        manifests.write(tmp_path / "i", forged, QuickDisk())
         told, damaged = check(tmp_path / "i").problems
         assert told == f"{CODES} bytes are kept of each descriptor, {codes} recorded"
         with pytest.raises(IndexDamagedError, match=problem) as caught:
             open_snapshot(tmp_path / "i")
         assert str(caught.value) == damaged
-    bare = replace(manifest, settings={"indexing": {"keep": "descriptors"}})
+    other = replace(manifest.settings, indexing=IndexingOptions(keep="descriptors"))
+    bare = replace(manifest, settings=other)
     manifests.write(tmp_path / "i", bare, QuickDisk())
     assert check(tmp_path / "i").problems == (f"4 bytes are kept of each descriptor, {CODES} recorded",)

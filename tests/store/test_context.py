@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from resight import learn
 from resight.context import context_name
 from resight.errors import StoreError, UsageError
 from resight.options import ContextOptions, ScoringOptions
@@ -17,7 +18,7 @@ from resight.store import Writer, check, create, open_snapshot
 from ..support.stored import (
     L1,
     NEAR,
-    SETTINGS,
+    NO_DETECTOR,
     QuickDisk,
     build,
     change,
@@ -94,8 +95,8 @@ def test_contexts_stand_side_by_side_until_forgotten(tmp_path: Path) -> None:
     learn_context(folder)  # again: replaces itself
     with Writer(folder, disk=QuickDisk()) as writer:
         assert sorted(writer.manifest.contexts) == sorted([context_name(L1, NEAR), context_name(L1, other)])
-        assert writer.forget_context(context_name(L1, other))
-        assert not writer.forget_context(context_name(L1, other))
+        assert learn.forget_context(writer, context_name(L1, other))
+        assert not learn.forget_context(writer, context_name(L1, other))
     assert terms(folder) == before
     assert leftovers(folder) == set()
     with pytest.raises(KeyError):
@@ -118,12 +119,12 @@ def test_another_index_in_its_place_is_left_alone(tmp_path: Path) -> None:
         (tmp_path / "i").rename(tmp_path / "moved")
         (tmp_path / "other").rename(tmp_path / "i")
         with pytest.raises(StoreError, match="another index now"):
-            writer.learn_context(L1, NEAR)
+            learn.learn_context(writer, L1, NEAR)
     assert check(tmp_path / "i").problems == ()
 
 
 def test_an_empty_index_has_no_context(tmp_path: Path) -> None:
-    create(tmp_path / "i", vocabulary(), SETTINGS, disk=QuickDisk())
+    create(tmp_path / "i", vocabulary(), features=NO_DETECTOR, disk=QuickDisk())
     with pytest.raises(UsageError, match="no pictures yet"):
         learn_context(tmp_path / "i")
 

@@ -13,16 +13,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from resight import learn
 from resight.errors import UsageError
-from resight.options import ClusterOptions, StoreOptions
-from resight.store import Entry, Snapshot, Writer, check, create, open_snapshot
+from resight.options import ClusterOptions, IndexingOptions, StoreOptions
+from resight.store import Entry, Known, Snapshot, Writer, check, create, open_snapshot
 
 from ..support import oracle
 from ..support.stored import (
     KEEPING_CODES,
+    NO_DETECTOR,
     QUERIES,
     RECIPES_ASKED,
-    SETTINGS,
     QuickDisk,
     Ranking,
     build,
@@ -64,7 +65,13 @@ class Operations(RuleBasedStateMachine):
     @initialize(merge_factor=st.integers(2, 4), codes=st.booleans(), shapes=st.booleans())
     def start(self, merge_factor: int, codes: bool, shapes: bool) -> None:
         self.codes, self.shapes = codes, shapes
-        create(self.folder, vocabulary(codes=codes), KEEPING_CODES if codes else SETTINGS, disk=QuickDisk())
+        create(
+            self.folder,
+            vocabulary(codes=codes),
+            features=NO_DETECTOR,
+            indexing=KEEPING_CODES if codes else IndexingOptions(),
+            disk=QuickDisk(),
+        )
         self.options = StoreOptions(merge_factor=merge_factor)
         self.writer = self.open()
 
@@ -79,13 +86,14 @@ class Operations(RuleBasedStateMachine):
     def add_or_replace(self, key: str, seed: int) -> None:
         self.writer.add(self.made(key, seed))
         self.pending[key] = seed
-        assert self.writer.content_of(key) == made(key, seed).content
+        new, known = self.made(key, seed), self.writer.known(key)
+        assert known == Known(new.content, new.path, new.metadata)
 
     @rule(key=KEYS)
     def remove(self, key: str) -> None:
         assert self.writer.remove(key) == (key in self.pending)
         self.pending.pop(key, None)
-        assert self.writer.content_of(key) is None
+        assert self.writer.known(key) is None
 
     @rule()
     def commit(self) -> None:
@@ -106,29 +114,29 @@ class Operations(RuleBasedStateMachine):
     def cluster(self, count: int, kind: str) -> None:
         options = ClusterOptions(count=count, kind=kind, dimensions=4)
         if count <= len(self.pending):
-            self.writer.cluster(options)
+            learn.learn_clusters(self.writer, options)
             self.clusters = count
         else:  # commits all the same
             with pytest.raises(UsageError):
-                self.writer.cluster(options)
+                learn.learn_clusters(self.writer, options)
         self.committed = dict(self.pending)
         self.compare()
 
     @rule()
     def uncluster(self) -> None:
-        self.writer.cluster(ClusterOptions())
+        learn.learn_clusters(self.writer, ClusterOptions())
         self.committed, self.clusters = dict(self.pending), 0
         self.compare()
 
     @rule(seed=st.integers(0, 1))
     def keep_similarity(self, seed: int) -> None:
-        self.writer.keep_similarity(similarity(seed))
+        learn.keep_similarity(self.writer, similarity(seed))
         self.committed, self.kept = dict(self.pending), seed
         self.compare()
 
     @rule()
     def forget_similarity(self) -> None:
-        assert self.writer.forget_similarity() == (self.kept is not None)
+        assert learn.forget_similarity(self.writer) == (self.kept is not None)
         self.committed, self.kept = dict(self.pending), None
         self.compare()
 

@@ -18,6 +18,7 @@ import pytest
 from fsspec.core import url_to_fs
 from fsspec.implementations.memory import MemoryFileSystem
 
+from resight import learn
 from resight.errors import (
     IndexDamagedError,
     IndexExistsError,
@@ -26,6 +27,7 @@ from resight.errors import (
     StoreError,
     UsageError,
 )
+from resight.options import IndexingOptions
 from resight.store import Disk, Remote, RemoteWriter, check, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.bucket import LEASE
@@ -33,7 +35,7 @@ from resight.store.remote import files_of, leftovers
 from resight.urls import files_under
 
 from ..support.file_systems import FaultyFileSystem
-from ..support.stored import NEVER_MERGE, SETTINGS, QuickDisk, entry, similarity, vocabulary
+from ..support.stored import NEVER_MERGE, NO_DETECTOR, QuickDisk, entry, similarity, vocabulary
 
 URL = "faulty://bucket/i.resight"
 MadeRemote = Callable[[str], Remote]
@@ -90,7 +92,7 @@ def keys(remote: Remote) -> list[str]:
 
 
 def made(remote: Remote, *names: str) -> Remote:
-    remote.create(vocabulary(), SETTINGS)
+    remote.create(vocabulary(), features=NO_DETECTOR, indexing=IndexingOptions())
     with RemoteWriter(remote, options=NEVER_MERGE) as writer:
         for seed, name in enumerate(names):
             writer.add(entry(name, seed))
@@ -121,7 +123,7 @@ def test_what_one_machine_commits_another_reads(tmp_path: Path, url: str) -> Non
     with RemoteWriter(elsewhere, options=NEVER_MERGE) as writer:
         writer.remove("b")
         writer.add(entry("d", 7))
-        writer.keep_similarity(similarity())
+        learn.keep_similarity(writer, similarity())
     assert keys(here) == ["a", "c", "d"]
     with RemoteWriter(here) as writer:
         writer.merge()
@@ -165,7 +167,7 @@ def test_a_new_index_in_the_place_of_an_old_one(machine: MadeRemote) -> None:
     elsewhere = machine("elsewhere")
     assert keys(elsewhere) == ["a", "b"]
     with pytest.raises(IndexExistsError, match="already an index"):
-        machine("here").create(vocabulary(), SETTINGS)
+        machine("here").create(vocabulary(), features=NO_DETECTOR, indexing=IndexingOptions())
     MemoryFileSystem.store.clear()
     made(machine("third"), "x", "y")  # segments have the names that they had
     assert keys(elsewhere) == ["x", "y"]
@@ -180,7 +182,7 @@ def test_what_is_no_index_is_left_alone(machine: MadeRemote) -> None:
     files, _ = url_to_fs(URL)
     files.pipe_file("/bucket/i.resight/letters/1.txt", b"dear")
     with pytest.raises(IndexExistsError, match=r"letters/1\.txt exists"):
-        machine("here").create(vocabulary(), SETTINGS)
+        machine("here").create(vocabulary(), features=NO_DETECTOR, indexing=IndexingOptions())
     assert there() == {"letters/1.txt"}
 
 
@@ -243,11 +245,11 @@ def test_a_failed_creation_is_repeated(machine: MadeRemote) -> None:
         FaultyFileSystem.at, FaultyFileSystem.when = step, "before"
         here = machine(f"here {step}")
         with suppress(StoreError):
-            here.create(vocabulary(), SETTINGS)
+            here.create(vocabulary(), features=NO_DETECTOR, indexing=IndexingOptions())
         struck = len(FaultyFileSystem.done) > step
         FaultyFileSystem.rest()
         with suppress(IndexExistsError):
-            here.create(vocabulary(), SETTINGS)
+            here.create(vocabulary(), features=NO_DETECTOR, indexing=IndexingOptions())
         assert keys(here) == []
         if not struck:
             break
@@ -376,7 +378,7 @@ def test_a_writer_that_was_killed_here_is_followed_at_once(tmp_path: Path) -> No
 def test_every_damaged_or_missing_file_is_found(machine: MadeRemote) -> None:
     with RemoteWriter(made(machine("here"), *BEFORE), options=NEVER_MERGE) as writer:
         writer.remove("a")
-        writer.keep_similarity(similarity())
+        learn.keep_similarity(writer, similarity())
     objects = {path: file.getvalue() for path, file in MemoryFileSystem.store.items()}
     assert len(objects) > 10
     for number, (path, data) in enumerate(objects.items()):

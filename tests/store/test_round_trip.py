@@ -14,13 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from resight.errors import IndexMissingError, UsageError
-from resight.store import Entry, Writer, check, open_snapshot
+from resight.options import IndexingOptions
+from resight.store import Entry, Settings, Writer, check, open_snapshot
 from resight.store.entry import decode_text, encode_text
 from resight.store.table import Row
 from resight.types import Words
 
 from ..support.stored import (
-    SETTINGS,
+    NO_DETECTOR,
     WORDS,
     QuickDisk,
     build,
@@ -130,7 +131,9 @@ def test_facts(tmp_path: Path) -> None:
     build(tmp_path / "index", [e])
     with open_snapshot(tmp_path / "index") as snapshot:
         (row,) = snapshot.rows()
-        assert snapshot.manifest.settings == SETTINGS
+        assert snapshot.settings == Settings(
+            features=NO_DETECTOR, indexing=IndexingOptions(), words=WORDS, vocabularies=1, codes=0
+        )
         assert snapshot.vocabulary.fingerprint == vocabulary().fingerprint
         assert snapshot.vocabulary.description == {"seed": 0}
     assert (row.key, row.content, row.path, row.width, row.height) == ("k", bytes(range(256)), "/a/b", 65535, 1)

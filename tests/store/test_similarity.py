@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from resight import learn
 from resight.errors import IndexDamagedError, UsageError
 from resight.scoring import Similarity
 from resight.store import Entry, Writer, check, create, open_snapshot
 from resight.store import manifest as manifests
-from resight.store.manifest import LEARNT, FileRecord
+from resight.store.manifest import LEARNT, OPTIONAL, SIMILARITY, TERMS, FileRecord
 from resight.store.segment import FOLDER, terms_to_bytes
 
 from ..support import oracle
 from ..support.stored import (
     NEVER_MERGE,
+    NO_DETECTOR,
     QUERIES,
-    SETTINGS,
     WORDS,
     QuickDisk,
     build,
@@ -104,7 +105,7 @@ def test_another_one_takes_its_place(folder: Path, tmp_path: Path) -> None:
     keep_similarity(folder, 1)
     assert state(folder)[1]["learnt", 0] != before[1]["learnt", 0]
     expect(folder, ENTRIES[:6], 1, tmp_path / "fresh")
-    assert len([*folder.glob("similarity-*.npz")]) == 1
+    assert len([*folder.glob("optional/similarity-*.npz")]) == 1
     assert not files & {path.name for path in folder.rglob("*learnt*")}
 
 
@@ -118,7 +119,7 @@ def test_forgotten(folder: Path) -> None:
     assert forget_similarity(folder)
     assert manifests.read(folder).commit == commit + 2
     assert (state(folder), terms(folder)) == (before, known)
-    assert not [*folder.glob("similarity-*.npz"), *folder.rglob("*learnt*")]
+    assert not [*folder.glob("optional/similarity-*.npz"), *folder.rglob("*learnt*")]
     assert check(folder).problems == ()
     with open_snapshot(folder) as snapshot:
         assert snapshot.similarity is None
@@ -130,11 +131,11 @@ def test_what_is_pending_is_committed_first(folder: Path, tmp_path: Path) -> Non
     with Writer(folder, options=NEVER_MERGE, disk=QuickDisk()) as writer:
         for e in ENTRIES[6:]:
             writer.add(e)
-        writer.keep_similarity(similarity())
+        learn.keep_similarity(writer, similarity())
         assert writer.pending == 0
         writer.remove("08")
-        assert writer.forget_similarity()
-        writer.keep_similarity(similarity(1))
+        assert learn.forget_similarity(writer)
+        learn.keep_similarity(writer, similarity(1))
         writer.add(ENTRIES[8])
         writer.commit()
     expect(folder, ENTRIES, 1, tmp_path / "fresh")
@@ -168,7 +169,7 @@ def test_damage_harms_nothing_else(folder: Path, tmp_path: Path) -> None:
     before = state(folder)[1]
     keep_similarity(folder)
     learnt = state(folder)[1]
-    (path,) = folder.glob("similarity-*.npz")
+    (path,) = folder.glob("optional/similarity-*.npz")
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
@@ -224,7 +225,7 @@ def require_refusal(folder: Path, bad: Similarity, message: str) -> None:
     with Writer(folder, disk=QuickDisk()) as writer:
         writer.add(ENTRIES[6])
         with pytest.raises(UsageError, match=message):
-            writer.keep_similarity(bad)
+            learn.keep_similarity(writer, bad)
         assert tree(folder) == before
         assert writer.commit(), "it goes on"
     assert check(folder).problems == ()
@@ -237,7 +238,7 @@ def test_other_words_are_refused(folder: Path, group: Any) -> None:
 
 
 def test_several_vocabularies_are_refused(tmp_path: Path) -> None:
-    create(tmp_path / "i", replace(vocabulary(), vocabularies=2), SETTINGS, disk=QuickDisk())
+    create(tmp_path / "i", replace(vocabulary(), vocabularies=2), features=NO_DETECTOR, disk=QuickDisk())
     with pytest.raises(UsageError, match=r"is of one vocabulary, .* has 2; index the pictures with one"):
         keep_similarity(tmp_path / "i")
     assert not forget_similarity(tmp_path / "i")
@@ -249,7 +250,7 @@ def forge(folder: Path, values: Any) -> None:
     (record,) = manifest.segments
     data, name = terms_to_bytes(values), record.terms[LEARNT].name
     (folder / FOLDER / record.name / name).write_bytes(data)
-    forged = replace(record, terms={**record.terms, LEARNT: FileRecord(name, len(data), zlib.crc32(data))})
+    forged = replace(record, optional={f"{TERMS}{LEARNT}": FileRecord(name, len(data), zlib.crc32(data))})
     manifests.write(folder, replace(manifest, segments=(forged,)), QuickDisk())
 
 
@@ -275,20 +276,20 @@ def test_check_notices_what_checksums_cannot(folder: Path) -> None:
 def test_check_compares_the_manifest_with_its_segments(folder: Path) -> None:
     keep_similarity(folder)
     whole = manifests.read(folder)
-    without = tuple(replace(record, terms={}) for record in whole.segments)
+    without = tuple(record.with_terms_of(()) for record in whole.segments)
     manifests.write(folder, replace(whole, segments=without), QuickDisk())
     assert check(folder).problems == tuple(f"segment {record.name} has no terms named learnt" for record in without)
     data = replace(GOOD, group=GOOD.group[1:]).to_bytes()
-    (folder / "similarity-00000000.npz").write_bytes(data)
-    short = FileRecord("similarity-00000000.npz", len(data), zlib.crc32(data))
-    manifests.write(folder, replace(whole, similarity=short), QuickDisk())
+    (folder / OPTIONAL / "similarity-00000000.npz").write_bytes(data)
+    short = FileRecord(f"{OPTIONAL}/similarity-00000000.npz", len(data), zlib.crc32(data))
+    manifests.write(folder, replace(whole, optional={SIMILARITY: short}), QuickDisk())
     assert len(check(folder).problems) == 2
     assert all("11 words does not fit the 12" in problem for problem in check(folder).problems)
 
 
 def test_files_are_as_documented(folder: Path) -> None:
     keep_similarity(folder)
-    (path,) = folder.glob("similarity-*.npz")
+    (path,) = folder.glob("optional/similarity-*.npz")
     assert path.name == f"similarity-{manifests.read(folder).commit:08d}.npz"
     with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
         kinds = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}

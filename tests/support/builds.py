@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from resight.analyse import AnalyserPlan
 from resight.index import Index
+from resight.ingest import IngesterPlan
 from resight.options import FeatureOptions, StoreOptions
 from resight.store import manifest as manifests
 from resight.store import shards
@@ -44,9 +44,9 @@ def answers(index: Index, queries: list[Path]) -> list[list[tuple[str, float]]]:
     return [[(hit.key, hit.score) for hit in index.search(query).hits] for query in queries]
 
 
-def analyser(index: Path) -> AnalyserPlan:
+def ingester(index: Path) -> IngesterPlan:
     with Index.open(index) as opened:
-        return AnalyserPlan(index / VOCABULARY, opened.features, opened.indexing)
+        return IngesterPlan(index / VOCABULARY, opened.settings.features, opened.settings.indexing)
 
 
 def records_of(place: Path) -> set[str]:

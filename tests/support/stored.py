@@ -13,16 +13,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from resight.analyse import Job, Outcome
-from resight.building import build as in_shards
+from resight import learn
 from resight.context import Reference, context_name
 from resight.engine import LocalEngine
-from resight.options import ClusterOptions, ContextOptions, ScoringOptions, StoreOptions
+from resight.ingest import Job, Outcome
+from resight.ingest import build as in_shards
+from resight.options import (
+    ClusterOptions,
+    ContextOptions,
+    FeatureOptions,
+    IndexingOptions,
+    ScoringOptions,
+    StoreOptions,
+)
 from resight.postings import GEOMETRY, SHAPED
 from resight.recipes import RECIPES, Recipe
 from resight.scoring import MEASURES, Query, Scope, Similarity, collection_statistics, score_all
 from resight.store import Disk, Entry, Snapshot, Writer, create, open_snapshot
 from resight.store import manifest as manifests
+from resight.store.manifest import OPTIONAL
 from resight.store.segment import FOLDER
 from resight.types import Words
 from resight.vocabulary import Vocabulary
@@ -30,9 +39,9 @@ from resight.vocabulary import Vocabulary
 from .quantised import described
 
 WORDS = 12
-SETTINGS: dict[str, Any] = {"features": {"detector": "none"}}
+NO_DETECTOR = FeatureOptions(detector="none")
 CODES = 2  # bytes kept of each descriptor, where any are
-KEEPING_CODES = {**SETTINGS, "indexing": {"words": 1, "keep": "codes"}}
+KEEPING_CODES = IndexingOptions(keep="codes")
 NEVER_MERGE = StoreOptions(merge_factor=1000)
 # One recipe for each measure, Hamming matches being weighed by their distance alone; and some with other weights.
 RECIPE_OF: dict[str, Recipe] = {
@@ -144,7 +153,7 @@ def asked(query: Words) -> Query:
 
 def possible(snapshot: Snapshot) -> list[str]:
     """What this index can be asked: it keeps codes and a similarity, or it does not."""
-    kept = {"knn": snapshot.manifest.codes, "learnt": snapshot.manifest.similarity}
+    kept = {"knn": snapshot.manifest.settings.codes, "learnt": snapshot.manifest.similarity}
     return [name for name, recipe in RECIPES_ASKED.items() if kept.get(recipe.scoring.measure, True)]
 
 
@@ -164,8 +173,8 @@ def build(
     disk = disk or QuickDisk()
     commits = [list(batch) for batch in batches]
     codes = codes or any(e.words.code is not None for batch in commits for e in batch)
-    settings = KEEPING_CODES if codes else SETTINGS
-    create(folder, vocabulary(vocabulary_seed, codes=codes), settings, disk=disk)
+    indexing = KEEPING_CODES if codes else IndexingOptions()
+    create(folder, vocabulary(vocabulary_seed, codes=codes), features=NO_DETECTOR, indexing=indexing, disk=disk)
     if kept is not None:
         keep_similarity(folder, kept, disk=disk)
     for batch in commits:
@@ -201,14 +210,14 @@ class MadeUp:
     asked: list[str] = field(default_factory=list, repr=False)
 
     def __call__(self) -> Callable[[Job], Outcome]:
-        return self.analyse
+        return self.ingest
 
-    def analyse(self, job: Job) -> Outcome:
+    def ingest(self, job: Job) -> Outcome:
         if job.key in self.deadly:
             raise KeyboardInterrupt
         self.asked.append(job.key)
         known = self.entries[job.key]
-        if job.known == known.content:
+        if job.known and job.known.content == known.content:
             return Outcome(job.key, unchanged=True)
         return Outcome(job.key, known, replaces=job.known is not None)
 
@@ -238,7 +247,7 @@ def learn_context(
 ) -> Reference:
     """Context terms for all pictures, in one commit by one writer."""
     with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:
-        (reference,) = writer.learn_context(scoring, context)
+        (reference,) = learn.learn_context(writer, scoring, context)
         return reference
 
 
@@ -256,19 +265,19 @@ def terms(folder: Path, *, scoring: ScoringOptions = L1, context: ContextOptions
 def cluster(folder: Path, count: int, *, kind: str = "random", sample: int = 10_000, disk: Disk | None = None) -> None:
     """Put all pictures into clusters, in one commit by one writer."""
     with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:
-        writer.cluster(ClusterOptions(count=count, kind=kind, sample=sample, dimensions=4))
+        learn.learn_clusters(writer, ClusterOptions(count=count, kind=kind, sample=sample, dimensions=4))
 
 
 def keep_similarity(folder: Path, seed: int = 0, *, disk: Disk | None = None) -> None:
     """In one commit by one writer."""
     with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:
-        writer.keep_similarity(similarity(seed))
+        learn.keep_similarity(writer, similarity(seed))
 
 
 def forget_similarity(folder: Path, *, disk: Disk | None = None) -> bool:
     """In one commit by one writer; False if there was none."""
     with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:
-        return writer.forget_similarity()
+        return learn.forget_similarity(writer)
 
 
 # What an index holds, in forms that can be compared
@@ -399,7 +408,7 @@ def leftovers(folder: Path) -> set[str]:
     """Files and folders that the manifest does not name."""
     manifest = manifests.read(folder)
     named = {manifests.NAME, manifest.vocabulary.name, "writer.lock", FOLDER}
-    named |= {file.name for file in manifest.learnt}
+    named |= {OPTIONAL, *(file.name for file in manifest.optional.values())}
     for record in manifest.segments:
         inside = [*record.files, record.sums.name, *(file.name for file in record.beside)]
         named |= {f"{FOLDER}/{record.name}", *(f"{FOLDER}/{record.name}/{file}" for file in inside)}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from resight.learning import Asked
+from resight.learning_to_rank import TrainingQuery
 from resight.postings import GEOMETRY, Lists, build
 from resight.types import Words
 
@@ -39,13 +39,13 @@ def things(count: int, *, each: int, k: int, seed: int = 0, own: int = 12, noise
     return pictures
 
 
-def all_asked(pictures: Sequence[Array], each: int) -> tuple[list[Asked], list[str]]:
+def all_asked(pictures: Sequence[Array], each: int) -> tuple[list[TrainingQuery], list[str]]:
     """Every picture asks for the others of its thing; and the thing that each asks for."""
     asked, thing = [], []
     for number, word in enumerate(pictures):
         first = number // each * each
         others = np.array([i for i in range(first, first + each) if i != number])
-        asked.append(Asked(word.astype(np.int32), others, np.array([number])))
+        asked.append(TrainingQuery(word.astype(np.int32), others, np.array([number])))
         thing.append(str(number // each))
     return asked, thing
 

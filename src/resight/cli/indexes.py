@@ -30,13 +30,12 @@ def info(place: AnIndex = None, as_json: AsJson = False) -> int:
     typer.echo(f"pictures     {facts.pictures} ({facts.removed} more removed, not yet merged away)")
     kept = f", {facts.kept} bytes kept of each descriptor" if facts.kept else ""
     shape = " with affine shape" if facts.shapes else ""
-    detector = facts.settings.get("features", {}).get("detector", "unknown")
-    typer.echo(f"features     {facts.features}{shape}, {detector}{kept}")
+    typer.echo(f"features     {facts.features}{shape}, {facts.settings.features.detector}{kept}")
     typer.echo(f"size         {facts.size / 2**20:.1f} MiB{per_picture}")
     typer.echo(f"segments     {facts.segments}, commit {facts.commit}")
     several = f"{facts.vocabularies} × " if facts.vocabularies > 1 else ""
     typer.echo(f"vocabulary   {several}{facts.words // facts.vocabularies} words, {facts.vocabulary}")
-    typer.echo(f"settings     {json.dumps(facts.settings)}")
+    typer.echo(f"settings     {json.dumps(facts.as_dict()['settings'])}")
     if facts.clusters:
         typer.echo(f"clusters     {facts.clusters}")
     if facts.contexts:
@@ -126,11 +125,11 @@ def context(
         facts: dict[str, Any] = {"index": target.place, "pictures": len(target)}
         if forget:
             own = recipe in target.info().contexts or settings
-            facts["forgotten"] = target.forget_context(chosen_recipe(recipe, settings) if own else recipe)
+            facts["forgotten"] = target.learn.forget_context(chosen_recipe(recipe, settings) if own else recipe)
             text = "forgotten" if facts["forgotten"] else "there was nothing to forget"
         else:
             with counting(len(target) * target.vocabulary.vocabularies, text="comparing") as done:
-                learnt = target.learn_context(chosen_recipe(recipe, settings), done=done)
+                learnt = target.learn.context(chosen_recipe(recipe, settings), done=done)
             references, uncertain = len(learnt[0].terms.delta), sum(r.terms.uncertain for r in learnt)
             spreads = max((r.terms.spreads for r in learnt), key=lambda s: s[-1:])  # of the least even vocabulary
             before, after = spreads[:1], spreads[-1:]

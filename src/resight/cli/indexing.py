@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,8 +18,6 @@ from .arguments import ENGINE, RAY_ADDRESS, build, given_features, parse_setting
 from .output import patience, printable, progress, say_json, stoppable
 
 if TYPE_CHECKING:
-    from ..analyse import Outcome
-    from ..engine import Engine
     from ..index import Index
     from ..interop import FeatureFile
 
@@ -69,10 +66,9 @@ def index(
     """
     from ..engine import engine_named
     from ..images import find_pictures
-    from ..index import file_key
+    from ..ingest import file_key
     from ..interop import add_all
 
-    worker = engine_named(engine, processes=processes, address=ray_address)
     place = as_place(into) if into else default_index()
     changed = parse_settings(settings, FeatureOptions, IndexingOptions, ImageOptions, StoreOptions, ClusterOptions)
     clustering = _clustering(changed, clusters)
@@ -82,10 +78,11 @@ def index(
         )
     if features and (pictures or relative_to or changed[FeatureOptions]):
         raise UsageError("--features stands for pictures, their keys and settings of features; give it without these")
-    roots = list(pictures or [])
-    for root in roots if relative_to else []:
+    for root in pictures or [] if relative_to else []:
         file_key(root, relative_to)  # one that lies outside is refused before any work
-    total = sum(1 for _ in find_pictures(roots))
+    paths: list[Place] = list(find_pictures(pictures or []))
+    total = len(paths)
+    worker = engine_named(engine, processes=processes, address=ray_address, jobs=total)
     started = time.monotonic()
     added = updated = unchanged = 0
     skipped: list[tuple[str, str]] = []
@@ -95,7 +92,7 @@ def index(
         if file:
             total, outcomes = len(file.names), add_all(target, file, images=images)
         else:
-            outcomes = _analysed(target, find_pictures(roots), relative_to, worker, total)
+            outcomes = target.add_files(paths, relative_to=relative_to, engine=worker)
         for outcome in progress(outcomes, total=total, text="indexing"):
             if outcome.skipped:
                 skipped.append((outcome.key, outcome.skipped))
@@ -122,18 +119,6 @@ def index(
     if pictures and total == 0:
         typer.echo("no pictures found; resight reads JPEG, PNG, WebP, TIFF, BMP and HEIC files", err=True)
     return 1 if skipped or stop.wanted or (pictures and total == 0) else 0
-
-
-def _analysed(
-    target: Index, pictures: Iterable[Place], relative_to: Place | None, engine: Engine, total: int
-) -> Iterator[Outcome]:
-    """What becomes of picture files. On this machine what is done is committed now and then."""
-    from ..engine import LocalEngine
-
-    if isinstance(engine, LocalEngine):
-        processes = min(engine.processes, max(total, 1))
-        return target.add_files(pictures, relative_to=relative_to, processes=processes)
-    return target.build(pictures, relative_to=relative_to, engine=engine)
 
 
 def _opened(
@@ -176,10 +161,11 @@ def _clustering(changed: dict[type[Options], dict[str, Any]], count: int | None)
 def _cluster(target: Index, wanted: ClusterOptions, *, anew: bool) -> None:
     """Put the pictures into clusters, unless they are in such already and new ones are not wanted."""
     before = target.info()
-    if before.clusters == wanted.count and not anew and (not wanted.count or wanted == target.clusters):
+    clusters = target.snapshot.clusters
+    if not anew and (clusters.options == wanted if clusters else not wanted.count):
         return
     with patience("putting the pictures into clusters …"):
-        target.cluster(wanted)
+        target.learn.clusters(wanted)
     if lost := [name for name in before.contexts if name not in target.info().contexts]:
         typer.echo(f"context terms learnt by the old clusters are gone: {', '.join(lost)}; learn them again", err=True)
 

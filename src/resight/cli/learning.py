@@ -16,7 +16,7 @@ from .output import counting, printable, say_json, say_table
 
 if TYPE_CHECKING:
     from ..index import Index
-    from ..learning import Tried
+    from ..learning_to_rank import Trial
 
 
 @command
@@ -52,7 +52,7 @@ def learn(
     with Index.open(place or default_index()) as target:
         facts: dict[str, Any] = {"index": target.place}
         if forget:
-            facts["forgotten"] = target.forget_learnt()
+            facts["forgotten"] = target.learn.forget_similarity()
             text = "forgotten" if facts["forgotten"] else "there was nothing to forget"
         else:
             facts |= _learn(target, groups, options)
@@ -71,28 +71,28 @@ def learn(
 
 
 def _learn(target: Index, file: Path | None, options: LearnOptions) -> dict[str, Any]:
-    from ..teach import Agreed, read_groups
+    from ..learn import VerifiedGroups, read_groups
 
     if file is None:
         with counting(min(len(target), options.pictures), text="verifying") as done:
-            agreed = target.verified_groups(options=options, done=done)
+            examples = target.learn.verified_groups(options=options, done=done)
     else:
         given = read_groups(file)
         known = {name: [k if k in target else absolute(k) for k in keys] for name, keys in given.items()}
-        agreed = Agreed(known, ())
-    tried: list[Tried] = []
+        examples = VerifiedGroups(known, ())
+    tried: list[Trial] = []
     with counting(options.word_groups, text="learning") as done:
 
-        def report(each: Tried) -> None:
+        def report(each: Trial) -> None:
             done(int(not tried or tried[-1].word_groups != each.word_groups))
             tried.append(each)
 
-        lesson = target.learn(agreed.groups, unsure=agreed.unsure, options=options, report=report)
-    weights = lesson.similarity.weights
+        learnt = target.learn.similarity(examples.groups, unsure=examples.unsure, options=options, report=report)
+    weights = learnt.similarity.weights
     return {
-        "groups": lesson.groups, "queries": lesson.queries, "others": lesson.pictures - lesson.queries,
-        "word_groups": len(weights), "bins": weights.shape[1], "counts": lesson.similarity.most,
-        "map": lesson.map, "similarity": lesson.similarity.fingerprint,
+        "groups": learnt.groups, "queries": learnt.queries, "others": learnt.pictures - learnt.queries,
+        "word_groups": len(weights), "bins": weights.shape[1], "counts": learnt.similarity.most,
+        "map": learnt.map, "similarity": learnt.similarity.fingerprint,
         "tried": [{"word_groups": t.word_groups, "bins": t.bins, "map": t.map, "objective": t.loss} for t in tried],
     }  # fmt: skip
 

@@ -86,7 +86,7 @@ def search(
             target.spread(searchers)
         target.require_searchable(chosen)  # once, not for each query
         with patience("compiling the search kernels for this machine, this once …"):
-            warm(scoring=[chosen.scoring], detectors=[target.features.detector])
+            warm(scoring=[chosen.scoring], detectors=[target.settings.features.detector])
         for group in groups:
             name = ", ".join(group) or str(key)
             try:
@@ -124,7 +124,8 @@ def _groups(pictures: list[str], key: str | None, together: bool) -> list[list[s
 def _draw(target: Index, group: list[str], key: str | None, result: SearchResult, out: Path) -> None:
     from ..draw import draw_matches
 
-    query = group[0] if group else target.path_of(str(key))
+    row = target.get(str(key))
+    query = group[0] if group else row.path if row else None
     if query is None:
         raise UsageError(f"the picture {key!r} was not indexed from a file, so it cannot be drawn; leave --draw out")
     shown = [hit for hit in result.hits if hit.inliers] or result.hits

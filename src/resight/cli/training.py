@@ -61,6 +61,7 @@ def train(
     from ..machine import processors
     from ..vocabulary import rounds, sample
     from ..vocabulary import train as train_vocabulary
+    from ..vocabulary.approximate import in_threads
 
     worker = engine_named(engine, processes=processes, address=ray_address)
     changed = parse_settings(settings, FeatureOptions, ImageOptions, VocabularyOptions)
@@ -89,9 +90,9 @@ def train(
     read = total - len(skipped)
     roots = pictures or [str(features)]
     source = f"{read} pictures of {', '.join(sorted({PurePath(root).name for root in roots}))}"
-    spread: dict[str, Any] = {} if engine == "local" else {"across": _across(worker)}  # here threads are enough
+    across = _across(worker) if worker.across_machines else in_threads
     with counting(rounds(options), text="rounds") as done:
-        vocabulary = train_vocabulary(rows, options=options, source=source, features=kind, done=done, **spread)
+        vocabulary = train_vocabulary(rows, options=options, source=source, features=kind, done=done, across=across)
     vocabulary.save(out)
     facts: dict[str, Any] = {
         "vocabulary": str(out), "fingerprint": vocabulary.fingerprint, "words": vocabulary.words,
@@ -112,10 +113,9 @@ def train(
 
 def _descriptors(paths: list[Place], features: FeatureOptions, images: ImageOptions, engine: Engine) -> Iterator[Any]:
     """Those of each picture, or why it could not be read."""
-    from ..analyse import DescriberPlan, Job
+    from ..ingest import DescriberPlan
 
-    jobs = (Job(str(path), path) for path in paths)
-    return engine.run(DescriberPlan(features, images), jobs, on_crash=lambda job: f"{job.path}: the decoder crashed")
+    return engine.run(DescriberPlan(features, images), paths, on_crash=lambda path: f"{path}: the decoder crashed")
 
 
 def _across(engine: Engine) -> Across:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from ..engine import LocalEngine
 from ..errors import ResightError
 from ..index import Index
 from ..machine import processors
@@ -37,7 +38,7 @@ def main(folder: Path) -> None:
     )
     with Index.create(folder / "demo.resight") as index:
         for outcome in index.add_files(
-            collection.pictures, relative_to=folder / "pictures", processes=min(2, processors())
+            collection.pictures, relative_to=folder / "pictures", engine=LocalEngine(min(2, processors()))
         ):
             if outcome.skipped:
                 typer.echo(f"skipped {outcome.skipped}")

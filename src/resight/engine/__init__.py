@@ -20,6 +20,11 @@ ResultT = TypeVar("ResultT")
 class Engine(Protocol):
     """Does many jobs of a kind, and searches."""
 
+    @property
+    def across_machines(self) -> bool:
+        """Whether workers may be on other machines: then they write what they find to disk, and do not send it."""
+        ...
+
     def run(
         self,
         plan: Callable[[], Callable[[JobT], ResultT]],
@@ -39,13 +44,14 @@ class Engine(Protocol):
         ...
 
 
-def _local(processes: int | None, address: str | None) -> Engine:
+def _local(processes: int | None, address: str | None, jobs: int | None) -> Engine:
     if address:
         raise UsageError("--ray-address says where a Ray cluster is; add --engine ray, or leave it out")
-    return LocalEngine(processes or processors())
+    wanted = processes or processors()
+    return LocalEngine(wanted if jobs is None else max(min(wanted, jobs), 1))
 
 
-def _ray(processes: int | None, address: str | None) -> Engine:
+def _ray(processes: int | None, address: str | None, jobs: int | None) -> Engine:
     from ._ray import load
     from .ray import RayEngine
 
@@ -55,14 +61,19 @@ def _ray(processes: int | None, address: str | None) -> Engine:
     return RayEngine(address)
 
 
-ENGINES: dict[str, Callable[[int | None, str | None], Engine]] = {"local": _local, "ray": _ray}
+ENGINES: dict[str, Callable[[int | None, str | None, int | None], Engine]] = {"local": _local, "ray": _ray}
 
 
-def engine_named(name: str, *, processes: int | None = None, address: str | None = None) -> Engine:
-    """By name: ``local`` with so many processes, ``ray`` on the cluster at this address."""
+def engine_named(
+    name: str, *, processes: int | None = None, address: str | None = None, jobs: int | None = None
+) -> Engine:
+    """By name: ``local`` with so many processes, ``ray`` on the cluster at this address.
+
+    jobs: how many there will be, if that is known; no more processes are started.
+    """
     if name not in ENGINES:
         raise UsageError(f"there is no engine {name!r}; engines: {', '.join(ENGINES)}")
-    return ENGINES[name](processes, address)
+    return ENGINES[name](processes, address, jobs)
 
 
 __all__ = ["ENGINES", "Engine", "LocalEngine", "engine_named", "one_thread_each"]

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from ..errors import EngineError, ResightError
 
@@ -30,6 +30,7 @@ class LocalEngine:
     """So many processes of this machine; with one the work is done here, where a crash ends all."""
 
     processes: int = 1
+    across_machines: ClassVar[bool] = False
 
     def searchers(self) -> AbstractContextManager[None]:
         """As ``Engine`` says."""

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..errors import EngineError
 from ._ray import connect
@@ -34,6 +34,7 @@ class RayEngine:
     """
 
     address: str | None = None
+    across_machines: ClassVar[bool] = True
 
     def run(
         self,

@@ -14,10 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import images
-from ..analyse import content_hash, features_of
 from ..engine import LocalEngine
 from ..errors import ImageError
+from ..ingest import Reader
 from ..options import FeatureOptions, ImageOptions, fingerprint
 from ..types import Features, Region
 
@@ -54,7 +53,7 @@ class FeatureCache:
         return LocalEngine(processes).run(self.worker, wanted, on_crash=_crashed)
 
     def worker(self) -> Extractor:
-        return Extractor(self.folder / fingerprint(self.options), self.options, self.images)
+        return Extractor(self.folder / fingerprint(self.options), Reader(self.options, self.images))
 
 
 @dataclass(frozen=True)
@@ -62,21 +61,16 @@ class Extractor:
     """Wanted → Extracted, in a worker process."""
 
     folder: Path
-    options: FeatureOptions
-    images: ImageOptions
+    reader: Reader
 
     def __call__(self, wanted: Wanted) -> Extracted:
         content = b""
         try:
-            data = images.read_bytes(wanted.path, options=self.images)
-            content = content_hash(data)
+            picture = self.reader.open(wanted.path, name=str(wanted.path))
+            content = picture.content
             file = self.folder / content.hex()[:2] / f"{content.hex()}{_suffix(wanted.region)}.npz"
             if not file.exists():
-                name = str(wanted.path)
-                found = features_of(
-                    data, name=name, features=self.options, images_options=self.images, region=wanted.region
-                )
-                _write(file, found)
+                _write(file, picture.features(wanted.region))
         except ImageError as error:
             return Extracted(content, None, str(error))
         return Extracted(content, file)

@@ -8,16 +8,17 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ..analyse import make_entry
 from ..context import context_name, name_of
 from ..engine import LocalEngine
 from ..errors import EngineError, UsageError
-from ..options import AssignOptions, ClusterOptions, FeatureOptions, ImageOptions, IndexingOptions, fingerprint, to_dict
+from ..ingest import Ingester, Reader
+from ..learn import learn_clusters, learn_context
+from ..options import AssignOptions, ClusterOptions, FeatureOptions, ImageOptions, IndexingOptions, fingerprint
 from ..recipes import Recipe
 from ..scoring import Query
 from ..search import SegmentGroup, quantise, search
@@ -142,27 +143,25 @@ class Runner:
         identity = fingerprint(features, indexing, *([clusters] if clusters.count else []), made_by)
         folder = self.cache / "indexes" / f"{dataset.name}-{identity}.resight"
         if not (folder / "manifest").exists():
-            create(folder, vocabulary, {"features": to_dict(features), "indexing": to_dict(indexing)})
+            create(folder, vocabulary, features=features, indexing=indexing)
         with open_snapshot(folder) as snapshot:
             finished = snapshot.pictures == len(content) and len(snapshot.segments) <= 1
             if finished and bool(snapshot.clusters) == bool(clusters.count):
                 return folder
             known = {row.key for row in snapshot.rows()}
-        assigner = Assigner(vocabulary)
+        ingester = Ingester(Reader(features), Assigner(vocabulary), indexing)
         missing = [key for key in content if key not in known]
         # One thread: products of a few hundred rows gain little from a second one, and lose much when it has to wait.
         with threadpool_limits(1), Writer(folder) as writer:
             for key in self.progress(missing, total=len(missing), text=f"{dataset.name}: indexing"):
                 file = pictures[key].file
                 assert file is not None
-                found = read(file)
-                facts: dict[str, Any] = {"key": key, "content": pictures[key].content, "path": None, "metadata": {}}
-                writer.add(make_entry(found, assigner, indexing=indexing, **facts))
+                writer.add(ingester.entry(read(file), key=key, content=pictures[key].content))
                 if writer.pending >= COMMIT_EVERY:
                     writer.commit()
             writer.merge()
             if clusters.count:
-                writer.cluster(clusters)
+                learn_clusters(writer, clusters)
         return folder
 
     def _vocabulary_for(self, features: FeatureOptions, indexing: IndexingOptions) -> Vocabulary:
@@ -179,7 +178,7 @@ class Runner:
         missing = [recipe for name, recipe in wanted.items() if name not in known]
         for recipe in self.progress(missing, total=len(missing), text=f"{dataset.name}: contexts"):
             with Writer(index) as writer:
-                writer.learn_context(recipe.scoring, recipe.context)
+                learn_context(writer, recipe.scoring, recipe.context)
 
     def _ask(
         self, dataset: Dataset, recipes: Mapping[str, Recipe], index: Path, files: Sequence[Path | None]

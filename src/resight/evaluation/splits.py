@@ -11,12 +11,13 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from ..connected import Connected
-from ..learning import Asked, Examples, examples, learn
+from ..learn import sample_pictures
+from ..learning_to_rank import Examples, TrainingQuery, examples, learn
 from ..options import AssignOptions, LearnOptions, ScoringOptions
 from ..postings import Lists, build
 from ..scoring import Query, Scope, SegmentView, Similarity, collection_statistics, score_all
 from ..search import quantise
-from ..store import drawn, open_snapshot
+from ..store import open_snapshot
 from ..types import Int32, Int64, Words
 from ..vocabulary import Assigner
 from .cache import read
@@ -40,7 +41,7 @@ class Contents:
     def read(cls, prepared: Prepared) -> Contents:
         with open_snapshot(prepared.index) as snapshot:
             (span,) = snapshot.spans
-            pictures = {key: picture for key, _, picture in drawn(snapshot, snapshot.pictures, 0, span)}
+            pictures = {p.key: (p.words, p.geometry) for p in sample_pictures(snapshot, snapshot.pictures, 0, span)}
             assigner, none = Assigner(snapshot.vocabulary), np.zeros(0, np.int32)
             with threadpool_limits(1):  # as in Runner._index
                 asked = [quantise(assigner, read(f), ONE_WORD).words.word if f else none for f in prepared.queries]
@@ -84,7 +85,7 @@ class Half:
         for word, key, truth, thing in zip(self.words, self.queries, self.truths, self.things, strict=True):
             relevant = places(truth.relevant - {key})
             if len(word) and len(relevant):
-                asked.append(Asked(word, relevant, places(truth.junk | {key})))
+                asked.append(TrainingQuery(word, relevant, places(truth.junk | {key})))
                 things.append(thing)
         return examples(self.lists, asked, things, pictures=len(self.keys), counts=self.counts, options=options)
 

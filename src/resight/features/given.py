@@ -14,7 +14,7 @@ from ..types import Features
 LARGEST = 2**31 - 1  # pixels of a side
 
 
-def checked(features: Features, where: str) -> Features:
+def validated(features: Features, where: str) -> Features:
     """The same, with a size in Python's own numbers; or FeatureFileError, which calls the picture ``where``."""
     n, d = (*np.shape(features.descriptors), 0, 0)[:2]
     wanted = {"xy": (n, 2), "scale": (n,), "angle": (n,), "descriptors": (n, d), "shape": (n, 2, 2)}

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import numpy as np
 
 from ..errors import FeatureFileError
-from ..features.given import checked, require_finite
+from ..features.given import require_finite, validated
 from ..options import GIVEN, GIVEN_POINTS
 from ..store.entry import decode_text
 from ..types import Features, Float32
@@ -75,9 +75,9 @@ class ColmapDatabase:
                 f"{where} has {keypoints.shape[1]} columns of keypoints, unlike the others; extract again"
             )
         if self.detector == GIVEN_POINTS:
-            return checked(points(xy, descriptors, (width, height)), where)
+            return validated(points(xy, descriptors, (width, height)), where)
         scale, angle, shape = _frames(keypoints, where)
-        return checked(Features(xy, scale, angle, descriptors, width, height, shape), where)
+        return validated(Features(xy, scale, angle, descriptors, width, height, shape), where)
 
     def _select(self, statement: str, *values: int | None) -> list[Any]:
         try:

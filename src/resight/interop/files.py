@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..analyse import Outcome
 from ..errors import FeatureFileError, UsageError
 from ..index import Index
+from ..ingest import Job, Outcome
 from ..types import Features
 from .colmap import ColmapDatabase
 from .hloc import HlocFile
@@ -58,15 +58,17 @@ def add_all(index: Index, file: FeatureFile, *, images: Path | None = None) -> I
     require_same_kind(index, file)
     for name in file.names:
         try:
-            path = images and images.absolute() / name
-            yield index.update(file.read(name), key=name, path=str(path) if path else None)
+            features = file.read(name)
         except FeatureFileError as error:
             yield Outcome(name, skipped=str(error))
+            continue
+        path = str(images.absolute() / name) if images else None
+        yield from index.add_jobs([Job(name, features, path)])
 
 
 def require_same_kind(index: Index, file: FeatureFile) -> None:
     """Raise UsageError unless the index was made for features such as the file's."""
-    made = index.features.detector
+    made = index.settings.features.detector
     if file.detector != made:
         raise UsageError(
             f"{file.path} holds features of the kind {file.detector!r}, {index.path} was made for {made!r}; "

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import FeatureFileError, UsageError
-from ..features.given import checked, require_finite
+from ..features.given import require_finite, validated
 from ..options import GIVEN, GIVEN_POINTS
 from ..store.entry import decode_text, encode_text
 from ..types import Features
@@ -65,9 +65,9 @@ class HlocFile:
             columns = {column: values[order] for column, values in columns.items()}
         xy, descriptors = columns["xy"], columns["descriptors"]
         if self.detector == GIVEN_POINTS:
-            return checked(points(xy, descriptors, size), where)
+            return validated(points(xy, descriptors, size), where)
         angle = np.deg2rad(columns["oris"]) % np.float32(2 * np.pi)
-        return checked(Features(xy, columns["scales"], angle, descriptors, *size), where)
+        return validated(Features(xy, columns["scales"], angle, descriptors, *size), where)
 
     def _group(self, name: str) -> Any:
         return self._file[encode_text(name)]  # h5py refuses text that stands for bytes which are none

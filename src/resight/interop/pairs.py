@@ -20,7 +20,7 @@ def names_for_pairs(index: Index, relative_to: Path | None = None) -> dict[str, 
 
     Without a folder: absolute paths from their common one, and other keys as they are.
     """
-    keys = list(index.keys())
+    keys = list(index)
     if relative_to is None and keys and all(map(os.path.isabs, keys)):
         relative_to = Path(os.path.commonpath([os.path.dirname(key) for key in keys]))
     folder = relative_to and os.path.abspath(relative_to)

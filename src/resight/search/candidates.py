@@ -85,7 +85,7 @@ def _verified(
     ours = Placed(features.xy[feature], features.scale[feature], features.angle[feature], shape)
     theirs = Placed(*decode(segment.geometry(found[:, 2]), sizes.max(axis=1)[found[:, 0]]))
     bounds = np.searchsorted(found[:, 0], np.arange(len(rows) + 1))
-    oriented = snapshot.manifest.oriented
+    oriented = snapshot.settings.oriented
     checked = verify(ours, theirs, bounds=bounds, sizes=sizes, options=recipe.verify, oriented=oriented)
     places = np.split(np.concatenate([ours.xy, theirs.xy], axis=1), bounds[1:-1])
     return list(zip(checked, places, strict=True))

@@ -34,7 +34,7 @@ def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candida
         return sorted(candidates, key=lambda c: c.by_score)
     sources = located[: recipe.expand.results]
     stored = group.stored_queries([(c.segment, c.row) for c in sources])
-    oriented = group.snapshot.manifest.oriented
+    oriented = group.snapshot.settings.oriented
     seen = [_seen_in(s, queries, c.located, oriented) for s, c in zip(stored, sources, strict=True) if c.located]
     if recipe.expand.kind == "union":
         unions = [_union([q, *(s for s, of in seen if of == n)], recipe) for n, q in enumerate(queries)]

@@ -14,7 +14,7 @@ from ..postings import decode
 from ..scoring import Query
 from ..store import Row, Segment, Snapshot
 from ..types import Bytes, Features, Float32, Words
-from ..vocabulary import Assigner, codes, spans
+from ..vocabulary import Assigner, codes
 
 
 def quantise(assigner: Assigner, features: Features, options: AssignOptions) -> Query:
@@ -28,13 +28,13 @@ def stored_query(snapshot: Snapshot, segment: Segment, row: Row) -> Query:
     With their descriptors, or what codes say of them, if the index keeps any.
     """
     words, geometry = segment.picture(row)
-    if (vocabularies := snapshot.manifest.vocabularies) > 1:
-        words, geometry = _joined(words, geometry, spans(segment.words, vocabularies))
+    if len(snapshot.spans) > 1:
+        words, geometry = _joined(words, geometry, snapshot.spans)
     descriptors: Bytes | Float32 = np.zeros((len(geometry), 0), np.uint8)
     if words.code is not None:
         first = np.unique(words.feature, return_index=True)[1]
         code, word = words.code[first], words.word[first]
-        descriptors = codes.restored(snapshot.vocabulary, code, word, keep=snapshot.manifest.keep)
+        descriptors = codes.restored(snapshot.vocabulary, code, word, keep=snapshot.settings.indexing.keep)
     xy, scale, angle, shape = decode(geometry, max(row.width, row.height))
     features = Features(xy, scale, angle, descriptors, row.width, row.height, shape)
     return Query.of_features(replace(words, code=None), features)

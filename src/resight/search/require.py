@@ -21,7 +21,7 @@ def require_searchable(group: SegmentGroup, recipe: Recipe) -> None:
             f"or search with one of the recipes {', '.join(fit)}"
         )
     snapshot = group.snapshot
-    kept, wanted = snapshot.manifest.keep, recipe.indexing.keep
+    kept, wanted = snapshot.settings.indexing.keep, recipe.indexing.keep
     if recipe.scoring.measure == "knn" and wanted != kept:
         raise UsageError(
             f"this recipe compares descriptors as {wanted}, {snapshot.folder} keeps {kept}; "

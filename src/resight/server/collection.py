@@ -14,10 +14,10 @@ import cv2
 import numpy as np
 
 from .. import images
-from ..analyse import content_hash
 from ..duplicates import Group, Kind
 from ..errors import ImageError, ResightError
 from ..index import Index
+from ..ingest import content_hash
 from ..options import ImageOptions, ServeOptions
 from ..search import Searchers, missing
 from ..store import Disk, Row, open_snapshot

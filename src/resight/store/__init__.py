@@ -1,12 +1,13 @@
 """The index on disk: a manifest, immutable segments, one writer, snapshot readers."""
 
+from .addition import References, clusters_to_visit
 from .check import CheckReport, check, index_size, segments_size
 from .create import create
 from .disk import Disk
-from .drawn import drawn
-from .entry import Entry
-from .manifest import Manifest
+from .entry import Entry, Known
+from .manifest import Manifest, Settings
 from .manifest import read as read_manifest
+from .merge import clusters_of
 from .remote import Remote, RemoteWriter
 from .segment import Segment
 from .snapshot import Snapshot, open_snapshot
@@ -17,16 +18,20 @@ __all__ = [
     "CheckReport",
     "Disk",
     "Entry",
+    "Known",
     "Manifest",
+    "References",
     "Remote",
     "RemoteWriter",
     "Row",
     "Segment",
+    "Settings",
     "Snapshot",
     "Writer",
     "check",
+    "clusters_of",
+    "clusters_to_visit",
     "create",
-    "drawn",
     "index_size",
     "open_snapshot",
     "read_manifest",

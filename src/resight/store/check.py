@@ -17,7 +17,7 @@ from ..types import Int64
 from ..vocabulary.codes import kept_bytes
 from . import lock
 from . import manifest as manifests
-from .manifest import LEARNT, LEARNT_FILES, Manifest, SegmentRecord
+from .manifest import LEARNT, OPTIONAL, Manifest, SegmentRecord
 from .segment import BOUNDS, CELLS, FOLDER, Segment, living_by_key, read_whole
 from .shards import FOLDER as SHARDS
 from .snapshot import read_vocabulary
@@ -52,7 +52,7 @@ def _check(folder: Path, manifest: Manifest) -> CheckReport:
         sound: list[Segment] = []
         for record in manifest.segments:
             try:
-                segment = stack.enter_context(closing(Segment(folder, record, codes=manifest.codes)))
+                segment = stack.enter_context(closing(Segment(folder, record, codes=manifest.settings.codes)))
             except IndexDamagedError as error:
                 problems.append(str(error))
                 continue
@@ -63,20 +63,20 @@ def _check(folder: Path, manifest: Manifest) -> CheckReport:
         problems += _key_problems(sound)
     if len({record.shapes for record in manifest.segments}) > 1:
         problems.append("features have affine shape in some segments and none in others")
-    problems += _learnt_problems(folder, manifest)
+    problems += _optional_problems(folder, manifest)
     problems += _unknown_files(folder, manifest)
     return CheckReport(manifest.pictures, manifest.features, index_size(manifest), tuple(problems))
 
 
 def index_size(manifest: Manifest) -> int:
     """Bytes of all files the manifest names."""
-    terms = sum(file.size for record in manifest.segments for file in record.terms.values())
-    learnt = terms + sum(file.size for file in manifest.learnt)
-    return segments_size(manifest) + manifest.vocabulary.size + learnt
+    optional = [manifest.optional, *(record.optional for record in manifest.segments)]
+    sizes = (file.size for files in optional for file in files.values())
+    return segments_size(manifest) + manifest.vocabulary.size + sum(sizes)
 
 
 def segments_size(manifest: Manifest) -> int:
-    """Bytes of the lists, statistics and facts, without what was learnt about the pictures since."""
+    """Bytes of the lists, statistics and facts, without optional files."""
     return sum(
         sum(record.files.values()) + record.sums.size + (record.dead.size if record.dead else 0)
         for record in manifest.segments
@@ -91,19 +91,23 @@ def _vocabulary_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
         return
     if vocabulary.fingerprint != manifest.vocabulary_fingerprint:
         yield f"the vocabulary is {vocabulary.fingerprint}, the index was made with {manifest.vocabulary_fingerprint}"
-    if vocabulary.vocabularies != manifest.vocabularies:
-        yield f"{vocabulary.vocabularies} vocabularies, {manifest.vocabularies} recorded"
+    settings = manifest.settings
+    if (vocabulary.words, vocabulary.vocabularies) != (settings.words, settings.vocabularies):
+        yield (
+            f"{vocabulary.words} words in {vocabulary.vocabularies} vocabularies, {settings.words} in "
+            f"{settings.vocabularies} recorded"
+        )
     try:
-        kept = kept_bytes(vocabulary, manifest.keep)
+        kept = kept_bytes(vocabulary, settings.indexing.keep)
     except VocabularyError as error:
         yield str(error)
         return
-    if kept != manifest.codes:
-        yield f"{kept} bytes are kept of each descriptor, {manifest.codes} recorded"
+    if kept != settings.codes:
+        yield f"{kept} bytes are kept of each descriptor, {settings.codes} recorded"
 
 
 def _similarity(folder: Path, manifest: Manifest) -> Similarity | None:
-    """To compare terms with; None also if it is damaged, which ``_learnt_problems`` says."""
+    """To compare terms with; None also if it is damaged, which ``_optional_problems`` says."""
     try:
         file = manifest.similarity
         return Similarity.from_bytes(read_whole(folder / file.name, file)) if file else None
@@ -111,8 +115,8 @@ def _similarity(folder: Path, manifest: Manifest) -> Similarity | None:
         return None
 
 
-def _learnt_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
-    for file in manifest.learnt:
+def _optional_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
+    for file in manifest.optional.values():
         try:
             read_whole(folder / file.name, file)
         except IndexDamagedError as error:
@@ -207,8 +211,7 @@ def _alone_problems(segment: Segment, similarity: Similarity) -> Iterator[str]:
 
 def _unknown_files(folder: Path, manifest: Manifest) -> Iterator[str]:
     """Leftovers of a crash are harmless and swept by the next writer; anything else should not be here."""
-    known = {manifests.NAME, f"{manifests.NAME}.new", manifest.vocabulary.name, lock.NAME, FOLDER, SHARDS}
+    known = {manifests.NAME, f"{manifests.NAME}.new", manifest.vocabulary.name, lock.NAME, FOLDER, OPTIONAL, SHARDS}
     for path in sorted(folder.iterdir()):
-        ours = path.name in known or any(path.match(pattern) for pattern in LEARNT_FILES)
-        if not ours and not path.name.startswith("."):  # a file manager's .DS_Store does no harm
+        if path.name not in known and not path.name.startswith("."):  # a file manager's .DS_Store does no harm
             yield f"{path} does not belong to the index; move it away"

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import zlib
 from pathlib import Path
-from typing import Any
 
 from ..errors import IndexExistsError
-from ..options import IndexingOptions, from_dict
+from ..options import FeatureOptions, IndexingOptions
 from ..vocabulary import Vocabulary
 from ..vocabulary.codes import kept_bytes
 from . import manifest as manifests
 from .disk import Disk, writing
 from .lock import NAME as LOCK
 from .lock import WriterLock
-from .manifest import FileRecord, Manifest
+from .manifest import FileRecord, Manifest, Settings
 from .segment import FOLDER
 from .snapshot import VOCABULARY
 
 
-def create(folder: Path, vocabulary: Vocabulary, settings: dict[str, Any], *, disk: Disk | None = None) -> None:
+def create(
+    folder: Path,
+    vocabulary: Vocabulary,
+    *,
+    features: FeatureOptions | None = None,
+    indexing: IndexingOptions | None = None,
+    disk: Disk | None = None,
+) -> None:
     """Make an empty index. One that was interrupted can simply be repeated."""
-    disk = disk or Disk()
-    codes = kept_bytes(vocabulary, from_dict(IndexingOptions, settings.get("indexing", {})).keep)
+    disk, indexing = disk or Disk(), indexing or IndexingOptions()
+    settings = Settings(
+        features=features or FeatureOptions(),
+        indexing=indexing,
+        words=vocabulary.words,
+        vocabularies=vocabulary.vocabularies,
+        codes=kept_bytes(vocabulary, indexing.keep),
+    )
     with writing(folder):
         _require_nothing(folder)
         parents = [folder.absolute().parent, *(f.parent for f in folder.absolute().parents if not f.exists())]
@@ -35,9 +47,7 @@ def create(folder: Path, vocabulary: Vocabulary, settings: dict[str, Any], *, di
             disk.write(folder / VOCABULARY, data)
             disk.sync(folder / VOCABULARY)
             record = FileRecord(VOCABULARY, len(data), zlib.crc32(data))
-            several = {"vocabularies": vocabulary.vocabularies} if vocabulary.vocabularies > 1 else {}
-            manifest = Manifest(0, settings | several, record, vocabulary.fingerprint, codes=codes)
-            manifests.write(folder, manifest, disk)
+            manifests.write(folder, Manifest(0, settings, record, vocabulary.fingerprint), disk)
             for parent in parents:  # each has a new name in it
                 disk.sync(parent)
         finally:

@@ -31,6 +31,15 @@ class Entry:
         return self.geometry.dtype == SHAPED
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is stored under a key, as far as it matters when the picture is added again."""
+
+    content: bytes
+    path: str | None
+    metadata: dict[str, Any]
+
+
 def encode_text(text: str) -> bytes:
     """File names may hold bytes that are no Unicode; they survive the way to the disk and back."""
     try:

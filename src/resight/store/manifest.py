@@ -1,27 +1,32 @@
 """The one small file that says what an index is: replaced whole at each commit, so a commit happens or does not.
 
-First line: ``resight-index 6 CRC32``; the CRC covers every byte after that line. Then JSON.
+First line: ``resight-index FORMAT CRC32``; the CRC covers every byte after that line. Then JSON. A reader refuses a
+format that it does not know. Optional files are another matter: it ignores those whose names it does not know.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import IndexDamagedError, IndexMissingError
-from ..options import GIVEN_POINTS
+from ..errors import IndexDamagedError, IndexMissingError, OptionError
+from ..options import GIVEN_POINTS, FeatureOptions, IndexingOptions, from_dict
+from ..vocabulary import spans
 from .checked import damaged, unreadable
 from .disk import Disk
 
-FORMAT = 6
+FORMAT = 1
 NAME = "manifest"
 MAGIC = "resight-index"
-SINCE = {"contexts": 2, "clusters": 3, "codes": 4, "similarity": 5}  # formats that entries of the manifest came with
+OPTIONAL = "optional"  # the folder of a commit's optional files
+# Names of optional files: of a commit, and of a segment.
+CONTEXT, CLUSTERS, SIMILARITY = "context-", "clusters", "similarity"
+TERMS = "terms-"
 LEARNT = "learnt"  # what segments have terms of beside contexts: the similarity's s(0, d) of each picture
-LEARNT_FILES = ("context-*.npz", "clusters-*.npz", "similarity-*.npz")  # names of ``Manifest.learnt``
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,27 @@ class FileRecord:
     crc: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What is fixed when an index is made."""
+
+    features: FeatureOptions
+    indexing: IndexingOptions
+    words: int  # of all vocabularies
+    vocabularies: int  # how many independent ones the vocabulary consists of
+    codes: int  # bytes kept of each feature's descriptor: ``indexing.keep`` says what they are
+
+    @property
+    def spans(self) -> list[range]:
+        """The words of each vocabulary."""
+        return spans(self.words, self.vocabularies)
+
+    @property
+    def oriented(self) -> bool:
+        """Whether features have scale and angle, or are positions alone."""
+        return self.features.detector != GIVEN_POINTS
+
+
 @dataclass(frozen=True, slots=True)
 class SegmentRecord:
     """One immutable segment, and which of its pictures have died since."""
@@ -42,16 +68,26 @@ class SegmentRecord:
     features: int  # postings
     files: dict[str, int]  # name → size; their block checksums stand in the file ``sums``, in this order
     sums: FileRecord
+    shapes: bool = False  # whether its features have affine shape
     dead: FileRecord | None = None
     dead_pictures: int = 0
     dead_features: int = 0
-    terms: dict[str, FileRecord] = field(default_factory=dict)  # by context, or LEARNT: a float32 for each picture
-    shapes: bool = False  # whether its features have affine shape; since format 6
+    optional: dict[str, FileRecord] = field(default_factory=dict)
+
+    @property
+    def terms(self) -> dict[str, FileRecord]:
+        """By context, or LEARNT: a float32 for each picture."""
+        return {name.removeprefix(TERMS): file for name, file in self.optional.items() if name.startswith(TERMS)}
 
     @property
     def beside(self) -> list[FileRecord]:
         """Files that were written after the segment, and are checked in whole."""
-        return [*([self.dead] if self.dead else []), *self.terms.values()]
+        return [*([self.dead] if self.dead else []), *self.optional.values()]
+
+    def with_terms_of(self, names: Collection[str]) -> SegmentRecord:
+        """Without other terms than these."""
+        dropped = {f"{TERMS}{name}" for name in self.terms if name not in names}
+        return replace(self, optional={name: file for name, file in self.optional.items() if name not in dropped})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,29 +95,26 @@ class Manifest:
     """The state of an index after one commit."""
 
     commit: int
-    settings: dict[str, Any]  # options that are part of the index's identity
+    settings: Settings
     vocabulary: FileRecord
     vocabulary_fingerprint: str
-    segments: tuple[SegmentRecord, ...] = field(default=())
-    contexts: dict[str, FileRecord] = field(default_factory=dict)  # reference sets, by fingerprint of their options
-    clusters: FileRecord | None = None  # what pictures are put into clusters by; all segments are ordered by cluster
-    codes: int = 0  # bytes kept of each feature's descriptor
-    similarity: FileRecord | None = None  # learnt for its pictures
+    segments: tuple[SegmentRecord, ...] = ()
+    optional: dict[str, FileRecord] = field(default_factory=dict)
 
     @property
-    def keep(self) -> str:
-        """What they are: ``IndexingOptions.keep``."""
-        return str(self.settings.get("indexing", {}).get("keep", "nothing"))
+    def contexts(self) -> dict[str, FileRecord]:
+        """Reference sets, by fingerprint of their options."""
+        return {name.removeprefix(CONTEXT): file for name, file in self.optional.items() if name.startswith(CONTEXT)}
 
     @property
-    def oriented(self) -> bool:
-        """Whether features have scale and angle, or are positions alone."""
-        return bool(self.settings.get("features", {}).get("detector") != GIVEN_POINTS)
+    def clusters(self) -> FileRecord | None:
+        """What pictures are put into clusters by; if there is such a file, all segments are ordered by cluster."""
+        return self.optional.get(CLUSTERS)
 
     @property
-    def vocabularies(self) -> int:
-        """How many independent ones the vocabulary consists of. Known here so that it need not be read for that."""
-        return int(self.settings.get("vocabularies", 1))
+    def similarity(self) -> FileRecord | None:
+        """Learnt for its pictures."""
+        return self.optional.get(SIMILARITY)
 
     @property
     def pictures(self) -> int:
@@ -90,20 +123,29 @@ class Manifest:
     @property
     def features(self) -> int:
         """Of all pictures, in one vocabulary: a feature that has several words there counts as often."""
-        return sum(s.features - s.dead_features for s in self.segments) // self.vocabularies
-
-    @property
-    def learnt(self) -> list[FileRecord]:
-        """Files beside the segments that say what was learnt from all pictures."""
-        return [*self.contexts.values(), *(file for file in (self.clusters, self.similarity) if file)]
+        return sum(s.features - s.dead_features for s in self.segments) // self.settings.vocabularies
 
     @property
     def terms(self) -> list[str]:
         """What all segments have terms of."""
         return [*self.contexts, *([LEARNT] if self.similarity else [])]
 
-    def next(self, **changed: Any) -> Manifest:
-        return replace(self, commit=self.commit + 1, **changed)
+    def next(
+        self, segments: Sequence[SegmentRecord], *, changed: Mapping[str, FileRecord | None] | None = None
+    ) -> Manifest:
+        """That of the commit after this one; changed: optional files that are new, or dropped (None).
+
+        Terms go with the file that they belong to. Optional files that this version does not know are dropped, since
+        it could not keep them right.
+        """
+        kept = {**self.optional, **(changed or {})}
+        optional = {name: file for name, file in kept.items() if file and _is_known(name)}
+        following = replace(self, commit=self.commit + 1, optional=optional)
+        return replace(following, segments=tuple(s.with_terms_of(following.terms) for s in segments))
+
+
+def _is_known(name: str) -> bool:
+    return name in (CLUSTERS, SIMILARITY) or name.startswith(CONTEXT)
 
 
 def write(folder: Path, manifest: Manifest, disk: Disk) -> None:
@@ -136,57 +178,43 @@ def parse(data: bytes, path: str | Path) -> Manifest:
     words = head.split(b" ")
     if len(words) != 3 or words[0] != MAGIC.encode() or not words[1].isdigit():
         raise damaged(path, "not an index manifest")
-    if int(words[1]) < 1:
-        raise damaged(path, f"there is no format {int(words[1])}")
-    if int(words[1]) > FORMAT:
+    if int(words[1]) != FORMAT:
         raise IndexDamagedError(
-            f"{path} has format {int(words[1])}, this version reads up to {FORMAT}; upgrade resight"
+            f"{path} has format {int(words[1])}, and this version reads format {FORMAT}; search it with the version "
+            "of resight that made it, or index the pictures again"
         )
     if words[2] != f"{zlib.crc32(body):08x}".encode():
         raise damaged(path, "wrong checksum")
-    values = json.loads(body)
-    for name, since in SINCE.items():  # the checksum does not cover the number, of which one bit makes another
-        if (name in values) != (int(words[1]) >= since):
-            raise damaged(path, f"format {int(words[1])} {'with' if name in values else 'without'} {name}")
-    return _from_json(values)
+    try:
+        return _manifest(json.loads(body))
+    except (OptionError, KeyError, TypeError) as error:  # an option or a field that one of the two does not have
+        raise IndexDamagedError(
+            f"{path} was written by another version of resight ({error}); upgrade resight, or index the pictures again"
+        ) from None
 
 
 def segment_record(values: dict[str, Any]) -> SegmentRecord:
     """From what ``asdict`` made of one."""
     dead = FileRecord(**values["dead"]) if values["dead"] else None
-    terms = _files(values.get("terms", {}))
-    return SegmentRecord(**{**values, "sums": FileRecord(**values["sums"]), "dead": dead, "terms": terms})
+    files = {"sums": FileRecord(**values["sums"]), "dead": dead, "optional": _files(values["optional"])}
+    return SegmentRecord(**{**values, **files})
+
+
+def settings_of(values: dict[str, Any]) -> Settings:
+    """From what ``asdict`` made of them."""
+    options = {"features": FeatureOptions, "indexing": IndexingOptions}
+    return Settings(**{**values, **{name: from_dict(kind, values[name]) for name, kind in options.items()}})
 
 
 def _files(records: dict[str, Any]) -> dict[str, FileRecord]:
     return {name: FileRecord(**record) for name, record in records.items()}
 
 
-def _from_json(values: dict[str, Any]) -> Manifest:
-    segments = tuple(segment_record(s) for s in values["segments"])
-    clusters, similarity = values.get("clusters"), values.get("similarity")
-    return Manifest(
-        **{
-            **values,
-            "vocabulary": FileRecord(**values["vocabulary"]),
-            "segments": segments,
-            "contexts": _files(values.get("contexts", {})),
-            "clusters": FileRecord(**clusters) if clusters else None,
-            "similarity": FileRecord(**similarity) if similarity else None,
-        }
-    )
-
-
-__all__ = [
-    "FORMAT",
-    "LEARNT",
-    "LEARNT_FILES",
-    "NAME",
-    "FileRecord",
-    "Manifest",
-    "SegmentRecord",
-    "parse",
-    "read",
-    "segment_record",
-    "write",
-]
+def _manifest(values: dict[str, Any]) -> Manifest:
+    parts = {
+        "settings": settings_of(values["settings"]),
+        "vocabulary": FileRecord(**values["vocabulary"]),
+        "segments": tuple(segment_record(s) for s in values["segments"]),
+        "optional": _files(values["optional"]),
+    }
+    return Manifest(**{**values, **parts})

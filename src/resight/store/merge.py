@@ -99,8 +99,8 @@ def merge(folder: Path, name: str, segments: Sequence[Segment], numbering: Numbe
     for array in (*arrays, code):
         if isinstance(array, np.memmap):
             array.flush()
-    facts: dict[str, Any] = {"pictures": numbering.pictures, "rows": _rows(segments, numbering)}
-    return finish_folder(folder, name, target, **facts, bounds=numbering.bounds, disk=disk)
+    living, bounds = _rows(segments, numbering), numbering.bounds
+    return finish_folder(folder, name, target, pictures=numbering.pictures, rows=living, bounds=bounds, disk=disk)
 
 
 def _rows(segments: Sequence[Segment], numbering: Numbering) -> Iterator[Row]:

@@ -22,12 +22,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
 
 from ..arrays import array_of
 from ..errors import IndexDamagedError, IndexExistsError, IndexLockedError, IndexMissingError, StoreError
 from ..machine import cache_folder
-from ..options import StoreOptions
+from ..options import FeatureOptions, IndexingOptions, StoreOptions
 from ..vocabulary import Vocabulary
 from . import manifest as manifests
 from .bucket import LEASE, Bucket, FileGoneError
@@ -36,7 +35,7 @@ from .checked import CheckedFile, block_count
 from .create import create
 from .disk import Disk, writing
 from .lock import WriterLock
-from .manifest import LEARNT_FILES, FileRecord, Manifest, SegmentRecord
+from .manifest import OPTIONAL, FileRecord, Manifest, SegmentRecord
 from .segment import FOLDER, read_whole
 from .snapshot import VOCABULARY
 from .writer import Writer
@@ -135,7 +134,7 @@ class Remote:
             name for name, facts in files_of(manifest).items()
             if have.get(name) != facts or not (self.folder / name).exists()
         }  # fmt: skip
-        for record in (manifest.vocabulary, *manifest.learnt):
+        for record in (manifest.vocabulary, *manifest.optional.values()):
             if record.name in wanted:
                 self._fetch_whole(record.name, record)
         for segment in manifest.segments:
@@ -204,7 +203,7 @@ class Remote:
 
     # Writing
 
-    def create(self, vocabulary: Vocabulary, settings: dict[str, Any]) -> None:
+    def create(self, vocabulary: Vocabulary, *, features: FeatureOptions, indexing: IndexingOptions) -> None:
         """Make an empty index. One that was interrupted can simply be repeated."""
         with self.lease():
             if self.exists():
@@ -212,7 +211,7 @@ class Remote:
             if strange := [name for name in self.bucket.names() if name not in (LEASE, NEW, VOCABULARY)]:
                 raise IndexExistsError(f"{self.bucket.at(strange[0])} exists and is no index's; choose another place")
             shutil.rmtree(self.folder, ignore_errors=True)  # of an index that was here once
-            create(self.folder, vocabulary, settings, disk=_Publisher(self))
+            create(self.folder, vocabulary, features=features, indexing=indexing, disk=_Publisher(self))
 
     @contextmanager
     def lease(self) -> Iterator[None]:
@@ -308,7 +307,8 @@ class _Publisher(Disk):
 
 def files_of(manifest: Manifest) -> dict[str, tuple[int, int]]:
     """Every file that a manifest names, with what tells it from others of its name."""
-    files = {record.name: (record.size, record.crc) for record in (manifest.vocabulary, *manifest.learnt)}
+    whole = (manifest.vocabulary, *manifest.optional.values())
+    files = {record.name: (record.size, record.crc) for record in whole}
     for segment in manifest.segments:
         place = f"{FOLDER}/{segment.name}"
         files |= {f"{place}/{record.name}": (record.size, record.crc) for record in (segment.sums, *segment.beside)}
@@ -318,5 +318,5 @@ def files_of(manifest: Manifest) -> dict[str, tuple[int, int]]:
 
 def leftovers(present: Iterable[str], manifest: Manifest) -> list[str]:
     """Those of these files that a writer made and the manifest does not name."""
-    named, kinds = files_of(manifest), (f"{FOLDER}/*", *LEARNT_FILES, NEW)
+    named, kinds = files_of(manifest), (f"{FOLDER}/*", f"{OPTIONAL}/*", NEW)
     return [name for name in present if name not in named and any(fnmatch(name, kind) for kind in kinds)]

@@ -22,7 +22,7 @@ from . import table
 from .checked import CheckedFile, block_count, block_sums, damaged, map_bytes, unreadable
 from .disk import Disk
 from .entry import Entry, encode_text
-from .manifest import FileRecord, SegmentRecord
+from .manifest import TERMS, FileRecord, SegmentRecord
 
 FOLDER = "segments"
 SUMS = "sums.npy"
@@ -141,10 +141,12 @@ def with_terms(
 ) -> SegmentRecord:
     """The record with these terms, which are written beside the segment for commit ``number``."""
     files = {
-        name: write_beside(folder, record.name, f"terms-{name}-{number:08d}.npy", terms_to_bytes(values), disk)
+        f"{TERMS}{name}": write_beside(
+            folder, record.name, f"{TERMS}{name}-{number:08d}.npy", terms_to_bytes(values), disk
+        )
         for name, values in terms.items()
     }
-    return replace(record, terms={**record.terms, **files})
+    return replace(record, optional={**record.optional, **files})
 
 
 def terms_to_bytes(terms: Float32) -> bytes:

@@ -15,10 +15,10 @@ from ..errors import IndexDamagedError, UsageError
 from ..options import ContextOptions, ScoringOptions
 from ..scoring import SegmentView, Similarity, Tables, idf_weights
 from ..types import Bytes, Float32, Int64, Words
-from ..vocabulary import Vocabulary, spans
+from ..vocabulary import Vocabulary
 from . import manifest as manifests
 from .checked import map_bytes, unreadable
-from .manifest import LEARNT, FileRecord, Manifest
+from .manifest import LEARNT, FileRecord, Manifest, Settings
 from .segment import Segment, living_by_key, read_whole
 from .table import Row
 
@@ -44,10 +44,14 @@ class Snapshot:
         self._tables = cache(lambda: Tables.of(vocabulary()))
         try:
             for record in manifest.segments:
-                self.segments.append(Segment(folder, record, codes=manifest.codes))
+                self.segments.append(Segment(folder, record, codes=manifest.settings.codes))
         except BaseException:
             self.close()
             raise
+
+    @property
+    def settings(self) -> Settings:
+        return self.manifest.settings
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -66,11 +70,11 @@ class Snapshot:
     @cached_property
     def views(self) -> list[list[SegmentView]]:
         """For each vocabulary the segments as scoring sees them: with its own words alone, and the norms of those."""
-        tables, views = self._tables if self.manifest.keep == "codes" else None, []
+        tables, views = self._tables if self.settings.indexing.keep == "codes" else None, []
         for s in self.segments:
             cells, alone = s.cells if s.has_cells else None, s.terms.get(LEARNT)
             views.append(SegmentView(s.lists, s.squared, s.alive, s.bounds, cells, tables, alone))
-        if self.manifest.vocabularies == 1:
+        if self.settings.vocabularies == 1:
             return [views]
         return [[view.within(span) for view in views] for span in self.spans]
 
@@ -114,19 +118,18 @@ class Snapshot:
         self.require_clusters(probe)
         if not (probe and self.segments and self.clusters) or probe >= len(self.clusters.entries):
             return None
-        stored = self.manifest.settings.get("indexing", {}).get("words", 1)
-        alike = [words.within(self.spans[0]).nearest(stored) for words in queries]
+        alike = [words.within(self.spans[0]).nearest(self.settings.indexing.words) for words in queries]
         return np.unique([self.clusters.visit(words.word)[:probe] for words in alike])
 
     @property
     def spans(self) -> list[range]:
         """The words of each vocabulary."""
-        return spans(self.segments[0].words if self.segments else 0, self.manifest.vocabularies)
+        return self.settings.spans
 
     def terms(self, scoring: ScoringOptions, context: ContextOptions) -> list[list[Float32]]:
         """For each vocabulary the context terms of each segment's pictures."""
         require_context(scoring)
-        names = stored_names(context_name(scoring, context), self.manifest.vocabularies)
+        names = stored_names(context_name(scoring, context), self.settings.vocabularies)
         if self.segments and not self.manifest.contexts.keys() >= {*names}:
             raise UsageError(
                 f"{self.folder} has no context terms for {scoring.measure} with {context}; "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import resource
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from copy import deepcopy
 from dataclasses import replace
@@ -22,22 +22,17 @@ from typing import Any
 
 import numpy as np
 
-from ..context import Reference, context_name, name_of, require_context, stored_names
 from ..errors import StoreError, UsageError
-from ..options import ClusterOptions, ContextOptions, ScoringOptions, StoreOptions
+from ..options import StoreOptions
 from ..postings import count
-from ..scoring import Similarity
-from ..types import Float32, UInt32
-from ..vocabulary import spans
+from ..types import Float32, Int64, UInt32
 from . import manifest as manifests
 from . import shards
-from .addition import References, reference_of, write_addition
-from .clusters import assign, learn_clusters
-from .context import learn
+from .addition import References, write_addition
 from .disk import Disk, writing
-from .entry import Entry, encode_text
+from .entry import Entry, Known, encode_text
 from .lock import WriterLock
-from .manifest import LEARNT, LEARNT_FILES, FileRecord, Manifest, SegmentRecord
+from .manifest import OPTIONAL, FileRecord, Manifest, SegmentRecord
 from .merge import Numbering, choose, clusters_of, merge, number
 from .segment import FOLDER, Dead, Segment, with_terms, write_beside
 from .shards import FOLDER as SHARDS
@@ -57,7 +52,7 @@ class Writer:
         self._added: dict[str, Entry] = {}
         self._removed: dict[str, set[int]] = {}  # segment name → ordinals
         self._built: list[SegmentRecord] = []  # segments that a build has written
-        self._references: References = {}
+        self._references = References()
         self._refusal: str | None = None  # why this writer can write no more
         manifests.read(folder)  # a missing or damaged index is said so before it is locked
         self._lock = WriterLock(folder)
@@ -68,8 +63,6 @@ class Writer:
             self.disk.sync(folder)  # the last writer may have died before its manifest was surely on disk
             self._base = Snapshot(folder, manifests.read(folder))
             undo.callback(self._base.close)
-            self._words = self._base.vocabulary.words
-            self._spans = spans(self._words, self.manifest.vocabularies)
             self._sweep()
             undo.pop_all()
 
@@ -78,45 +71,36 @@ class Writer:
         return self._base.manifest
 
     @property
+    def snapshot(self) -> Snapshot:
+        """The last commit, until the next."""
+        return self._base
+
+    @property
     def pending(self) -> int:
         """Pictures added since the last commit."""
         return len(self._added)
 
-    def content_of(self, key: str) -> bytes | None:
-        """The content hash stored under a key, counting what is not committed yet."""
-        known = self._find(key)
-        return known.content if known else None
-
-    def path_of(self, key: str) -> str | None:
-        """The file or URL that the picture was read from, likewise."""
-        known = self._find(key)
-        return known.path if known else None
-
-    def metadata_of(self, key: str) -> dict[str, Any]:
-        """The metadata stored under a key, likewise; empty if there is no such picture."""
-        known = self._find(key)
-        return known.metadata if known else {}
-
-    def _find(self, key: str) -> Entry | Row | None:
-        if key in self._added:
-            return self._added[key]
-        located = self._base.locate(key)
-        if located is None or located[1].ordinal in self._removed.get(located[0].record.name, ()):
-            return None
-        return located[1]
+    def known(self, key: str) -> Known | None:
+        """What is stored under a key, counting what is not committed yet."""
+        found: Entry | Row | None = self._added.get(key)
+        if found is None and (located := self._base.locate(key)):
+            segment, row = located
+            found = None if row.ordinal in self._removed.get(segment.record.name, ()) else row
+        return Known(found.content, found.path, found.metadata) if found else None
 
     def add(self, entry: Entry) -> None:
         """Add a picture, or replace the one with the same key."""
-        _require_codes(entry, self.manifest.codes)
+        settings = self.manifest.settings
+        _require_codes(entry, settings.codes)
         self._require_shapes(entry)
-        if len(entry.words) and int(entry.words.word.max()) >= self._words:
+        if len(entry.words) and int(entry.words.word.max()) >= settings.words:
             raise UsageError(
-                f"{entry.key!r} has a word beyond this index's {self._words}; quantise it with its vocabulary"
+                f"{entry.key!r} has a word beyond this index's {settings.words}; quantise it with its vocabulary"
             )
-        if len({len(entry.words.within(span)) for span in self._spans}) > 1:
+        if len({len(entry.words.within(span)) for span in settings.spans}) > 1:
             raise UsageError(
-                f"{entry.key!r} has more words in one of this index's {len(self._spans)} vocabularies than in another; "
-                "quantise it with all of them"
+                f"{entry.key!r} has more words in one of this index's {settings.vocabularies} vocabularies than in "
+                "another; quantise it with all of them"
             )
         _require_storable(entry)
         self.remove(entry.key)
@@ -156,9 +140,8 @@ class Writer:
                 left = {segment.record.name: self._without_removed(segment) for segment in partly}
             records += [kept for record in self._built if (kept := left.get(record.name, record))]
             if self._added:
-                facts: dict[str, Any] = {"words": self._words, "known": self._references, "disk": self.disk}
-                added = list(self._added.values())
-                records.append(write_addition(self._base, f"{self._next:08d}", added, **facts))
+                added, name = list(self._added.values()), f"{self._next:08d}"
+                records.append(write_addition(self._base, name, added, references=self._references, disk=self.disk))
             self._replace(records)
             self._added.clear()
             self._built.clear()
@@ -213,119 +196,64 @@ class Writer:
     @contextmanager
     def _opened(self, records: Sequence[SegmentRecord]) -> Iterator[list[Segment]]:
         with ExitStack() as stack:
-            opened = (Segment(self.folder, record, codes=self.manifest.codes) for record in records)
+            opened = (Segment(self.folder, record, codes=self.manifest.settings.codes) for record in records)
             yield [stack.enter_context(closing(segment)) for segment in opened]
-
-    def cluster(self, options: ClusterOptions) -> None:
-        """Commit, then rewrite all pictures as one segment in the order of newly learnt clusters; 0: of none.
-
-        Context terms whose neighbours were looked for in the clusters there were are forgotten.
-        """
-        self.commit()
-        references = {name: reference_of(self._base, name, self._references) for name in self.manifest.contexts}
-        kept = {name: file for name, file in self.manifest.contexts.items() if not references[name].context.probe}
-        clusters, file, assigned = None, None, None
-        if options.count:
-            clusters = learn_clusters(self._base, options)
-            assigned = [assign(segment, clusters, self._spans[0]) for segment in self._base.segments]
-        with self._changing_disk():
-            if clusters:
-                file = self._write_learnt(f"clusters-{self._next:08d}.npz", clusters.to_bytes())
-            if self._base.segments:
-                numbering = number(self._base.segments, assigned, options.count)
-                self._merge(self._base.segments, numbering, clusters=file, contexts=kept)
-            else:
-                self._replace([], clusters=None, contexts=kept)
-        self._references = {name: self._references[name] for name in kept}
-
-    def _write_learnt(self, name: str, data: bytes) -> FileRecord:
-        """A file beside the segments, which no manifest names yet."""
-        self.disk.write(self.folder / name, data)
-        self.disk.sync(self.folder / name)
-        self.disk.sync(self.folder)
-        return FileRecord(name, len(data), zlib.crc32(data))
 
     @property
     def _next(self) -> int:
         """The number of the next commit."""
         return self.manifest.commit + 1
 
-    def learn_context(
-        self, scoring: ScoringOptions, context: ContextOptions, *, done: Callable[[int], None] = lambda count: None
-    ) -> list[Reference]:
-        """Commit, then give every picture its context term; those added later get theirs as they are added.
+    def attach(
+        self, files: Mapping[str, bytes | None], *, terms: Mapping[str, Sequence[Float32]] | None = None
+    ) -> None:
+        """Keep optional files of the index, by name (None: drop it), and terms for the pictures of each segment.
 
-        With several vocabularies, for each: a picture has a term, and there is a reference set, in each of them.
+        They must have been made from ``snapshot``, and nothing may have been changed since.
         """
-        require_context(scoring)
-        self.commit()
-        if not self.manifest.pictures:
-            raise UsageError(f"{self.folder} has no pictures yet, so there is no context to learn; add some first")
-        names = stored_names(context_name(scoring, context), len(self._spans))
-        found = [learn(self._base, scoring, context, done, vocabulary=v) for v in range(len(names))]
-        references = [reference for reference, _ in found]
+        self._require_nothing_pending()
         with self._changing_disk():
-            files = stored_names(f"context-{self._next:08d}", len(self._spans))
-            named = zip(files, references, strict=True)
-            written = [self._write_learnt(f"{file}.npz", reference.to_bytes()) for file, reference in named]
-            records = [
-                self._with_terms(segment.record, dict(zip(names, terms, strict=True)))
-                for segment, *terms in zip(self._base.segments, *(terms for _, terms in found), strict=True)
-            ]
-            contexts = {**self.manifest.contexts, **dict(zip(names, written, strict=True))}
-            self._replace(records, contexts=contexts)
-        self._references.update(zip(names, references, strict=True))
-        return references
+            records = []
+            for number, segment in enumerate(self._base.segments):
+                new = {name: values[number] for name, values in (terms or {}).items()}
+                records.append(with_terms(self.folder, segment.record, new, self._next, self.disk))
+            self._replace(records, self._write_optional(files))
 
-    def forget_context(self, name: str) -> bool:
-        """Commit, then drop the context terms of this name, in all vocabularies; False if there were none."""
-        self.commit()
+    def arrange(self, clusters: Sequence[Int64] | None, count: int, files: Mapping[str, bytes | None]) -> None:
+        """Rewrite all pictures as one segment, in the order of their clusters, of which there are ``count``.
 
-        def others(stored: dict[str, Any]) -> dict[str, Any]:
-            return {other: value for other, value in stored.items() if name_of(other)[0] != name}
-
-        self._references = others(self._references)
-        contexts = others(self.manifest.contexts)
-        if len(contexts) == len(self.manifest.contexts):
-            return False
-        records = [replace(record, terms=others(record.terms)) for record in self.manifest.segments]
-        with self._changing_disk():
-            self._replace(records, contexts=contexts)
-        return True
-
-    def keep_similarity(self, similarity: Similarity) -> None:
-        """Commit, then keep what was learnt for this index instead of what was before, and each picture's score alone.
-
-        Pictures that are added later get theirs as they are added.
+        clusters: those of each segment's pictures; None: in no new order. Files: as for ``attach``.
         """
-        if len(self._spans) > 1:
-            raise UsageError(
-                f"a similarity is of one vocabulary, {self.folder} has {len(self._spans)}; index the pictures with one"
-            )
-        similarity.require_fit(self._words)
-        self.commit()
-        alone = [segment.alone(similarity) for segment in self._base.segments]
+        self._require_nothing_pending()
         with self._changing_disk():
-            file = self._write_learnt(f"similarity-{self._next:08d}.npz", similarity.to_bytes())
-            records = [
-                self._with_terms(segment.record, {LEARNT: values})
-                for segment, values in zip(self._base.segments, alone, strict=True)
-            ]
-            self._replace(records, similarity=file)
+            changed = self._write_optional(files)
+            segments = self._base.segments
+            if segments:
+                self._merge(segments, number(segments, clusters, count), changed)
+            else:
+                self._replace([], changed)
 
-    def forget_similarity(self) -> bool:
-        """Commit, then drop the learnt similarity; False if there was none."""
-        self.commit()
-        if not self.manifest.similarity:
-            return False
-        terms = [{name: file for name, file in s.terms.items() if name != LEARNT} for s in self.manifest.segments]
-        records = [replace(s, terms=kept) for s, kept in zip(self.manifest.segments, terms, strict=True)]
-        with self._changing_disk():
-            self._replace(records, similarity=None)
-        return True
+    def _require_nothing_pending(self) -> None:
+        if self._refusal:
+            raise StoreError(self._refusal)
+        if self._added or self._built or any(self._removed.values()):
+            raise UsageError(f"there are changes to {self.folder} that are not committed; commit them first")
 
-    def _with_terms(self, record: SegmentRecord, terms: dict[str, Float32]) -> SegmentRecord:
-        return with_terms(self.folder, record, terms, self._next, self.disk)
+    def _write_optional(self, files: Mapping[str, bytes | None]) -> dict[str, FileRecord | None]:
+        """What the next manifest says of these files, which are on disk then."""
+        folder = self.folder / OPTIONAL
+        self.disk.make_folder(folder)
+        self.disk.sync(self.folder)
+        records: dict[str, FileRecord | None] = {}
+        for name, data in files.items():
+            records[name] = None
+            if data is not None:
+                path = folder / f"{name}-{self._next:08d}.npz"
+                self.disk.write(path, data)
+                self.disk.sync(path)
+                records[name] = FileRecord(f"{OPTIONAL}/{path.name}", len(data), zlib.crc32(data))
+        self.disk.sync(folder)
+        return records
 
     def merge(self) -> None:
         """Commit, then make one segment of all, without the dead."""
@@ -376,22 +304,27 @@ class Writer:
         known = [clusters_of(s) for s in segments] if clusters else None
         return number(segments, known, len(clusters.entries) if clusters else 0)
 
-    def _merge(self, segments: list[Segment], numbering: Numbering, **changed: Any) -> None:
+    def _merge(
+        self,
+        segments: list[Segment],
+        numbering: Numbering,
+        changed: Mapping[str, FileRecord | None] | None = None,
+    ) -> None:
         terms = {}
-        for name in self.manifest.next(**changed).terms:
+        for name in self.manifest.next((), changed=changed).terms:
             terms[name] = np.ones(numbering.pictures, np.float32)
             for segment, new in zip(segments, numbering.new, strict=True):
                 terms[name][new[segment.alive]] = segment.terms[name][segment.alive]
         record = merge(self.folder, f"{self._next:08d}", segments, numbering, self.disk)
-        merged = self._with_terms(record, terms)
+        merged = with_terms(self.folder, record, terms, self._next, self.disk)
         merging = {segment.record.name for segment in segments}
         records = [s.record for s in self._base.segments]
         place = next(i for i, record in enumerate(records) if record.name in merging)
         kept = [record for record in records if record.name not in merging]
-        self._replace([*kept[:place], merged, *kept[place:]], **changed)
+        self._replace([*kept[:place], merged, *kept[place:]], changed)
 
-    def _replace(self, records: list[SegmentRecord], **changed: Any) -> None:
-        manifests.write(self.folder, self.manifest.next(segments=tuple(records), **changed), self.disk)
+    def _replace(self, records: list[SegmentRecord], changed: Mapping[str, FileRecord | None] | None = None) -> None:
+        manifests.write(self.folder, self.manifest.next(records, changed=changed), self.disk)
         old = self._base
         self._base = Snapshot(self.folder, manifests.read(self.folder))
         old.close()
@@ -415,9 +348,9 @@ class Writer:
             for file in path.iterdir():
                 if file.name not in named:
                     self.disk.remove(file)
-        learnt = {file.name for file in self.manifest.learnt}
-        for path in (path for pattern in LEARNT_FILES for path in self.folder.glob(pattern)):
-            if path.name not in learnt:
+        optional = {file.name for file in self.manifest.optional.values()}
+        for path in (self.folder / OPTIONAL).glob("*"):
+            if f"{OPTIONAL}/{path.name}" not in optional:
                 self.disk.remove(path)
         self.disk.remove(self.folder / f"{manifests.NAME}.new")
 

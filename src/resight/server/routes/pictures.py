@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
@@ -25,7 +26,7 @@ Known = Annotated[str | None, Header()]
 def list_pictures(shared: Shared, limit: Limit = 50, after: After = None) -> shapes.Page:
     """The collection, by key."""
     index = shared.collection.index
-    rows = index.page(after=None if after is None else from_cursor(after), limit=limit + 1)
+    rows = list(islice(index.pictures(after=None if after is None else from_cursor(after)), limit + 1))
     more = cursor(rows[limit - 1].key) if len(rows) > limit else None
     return shapes.Page(images=[shapes.Facts.of(row) for row in rows[:limit]], next=more, total=len(index))
 

@@ -1,0 +1,132 @@
+"""A picture to add → an entry for the index. The same way for one picture in this process and for many in others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..errors import FeatureFileError, ImageError, UsageError
+from ..options import FeatureOptions, ImageOptions, IndexingOptions
+from ..postings import encode
+from ..store import Entry, Known
+from ..types import Bytes, Features, Float32
+from ..urls import Place, absolute, is_url
+from ..vocabulary import Assigner, Vocabulary
+from .reader import Reader, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A picture to add."""
+
+    key: str
+    source: Source
+    path: str | None = None  # where the picture is found later: its file or URL, if it has one
+    known: Known | None = None  # what is stored under this key
+
+    @classmethod
+    def for_file(cls, path: Place, *, key: str | None = None) -> Job:
+        """Of a picture file, by default with its absolute path or URL as its key."""
+        place = absolute(path)
+        return cls(place if key is None else key, path, place)
+
+    @property
+    def name(self) -> str:
+        """What errors call the picture."""
+        return str(self.source) if isinstance(self.source, str | Path) else self.key
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a job: a picture was added, or skipped for a reason, or nothing had changed."""
+
+    key: str
+    entry: Entry | None = None  # what was added, where it is not yet stored
+    replaces: bool = False  # the key was known with other content
+    skipped: str | None = None
+    unchanged: bool = False
+
+
+def crashed(job: Job) -> Outcome:
+    """Of a job that killed who did it."""
+    return Outcome(job.key, skipped=f"{job.name}: the decoder crashed on this file; convert it to PNG or JPEG")
+
+
+@dataclass(frozen=True)
+class Ingester:
+    """Job → Outcome: read, hash, decode, extract, assign."""
+
+    reader: Reader
+    assigner: Assigner
+    indexing: IndexingOptions
+
+    def __call__(self, job: Job) -> Outcome:
+        """Pictures that cannot be read become skipped outcomes, not exceptions."""
+        try:
+            return self.ingest(job)
+        except (ImageError, FeatureFileError) as error:
+            return Outcome(job.key, skipped=str(error))
+
+    def ingest(self, job: Job) -> Outcome:
+        """The same; pictures that cannot be read raise. A picture that was known keeps its metadata."""
+        picture, known = self.reader.open(job.source, name=job.name), job.known
+        if known and (picture.content, job.path) == (known.content, known.path):
+            return Outcome(job.key, unchanged=True)
+        entry = self.entry(picture.features(), key=job.key, content=picture.content, path=job.path)
+        if known:
+            entry = replace(entry, metadata=known.metadata)
+        return Outcome(job.key, entry, replaces=known is not None)
+
+    def entry(self, features: Features, *, key: str, content: bytes, path: str | None = None) -> Entry:
+        """Features with their words, ready to be stored."""
+        words = self.assigner.assign(features.descriptors, options=self.indexing)
+        return Entry(key, words, encode(features), features.width, features.height, content, path)
+
+
+@dataclass(frozen=True)
+class IngesterPlan:
+    """What a worker process needs to become an ingester; calling it makes one."""
+
+    vocabulary: Path
+    features: FeatureOptions
+    indexing: IndexingOptions
+    images: ImageOptions = field(default_factory=ImageOptions)
+
+    def __call__(self) -> Ingester:
+        reader = Reader(self.features, self.images)
+        return Ingester(reader, Assigner(Vocabulary.load(self.vocabulary)), self.indexing)
+
+
+@dataclass(frozen=True)
+class DescriberPlan:
+    """As IngesterPlan, for descriptors to train on."""
+
+    features: FeatureOptions
+    images: ImageOptions = field(default_factory=ImageOptions)
+
+    def __call__(self) -> Describer:
+        return Describer(Reader(self.features, self.images))
+
+
+@dataclass(frozen=True)
+class Describer:
+    """Picture file → descriptors, or the reason why there are none."""
+
+    reader: Reader
+
+    def __call__(self, path: Place) -> Bytes | Float32 | str:
+        try:
+            return self.reader.open(path, name=str(path)).features().descriptors
+        except ImageError as error:
+            return str(error)
+
+
+def file_key(path: Place, relative_to: Place | None) -> str:
+    """The key of a picture file: its absolute path or URL, or what follows ``relative_to`` in it."""
+    whole = absolute(path)
+    if relative_to is None:
+        return whole
+    base = absolute(relative_to).rstrip("/") + "/"
+    if is_url(path) != is_url(relative_to) or not f"{whole}/".startswith(base):
+        raise UsageError(f"{path} is not inside {relative_to}; index it without relative keys, or move it")
+    return whole[len(base) :]

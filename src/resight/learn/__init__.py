@@ -1,0 +1,22 @@
+"""What an index can learn from its own pictures, and keeps with them: context terms, clusters, a similarity."""
+
+from .clusters import learn_clusters
+from .context import forget_context, learn_context
+from .groups import Groups, VerifiedGroups, read_groups, verified_groups
+from .sample import sample_pictures
+from .similarity import LearntSimilarity, forget_similarity, keep_similarity, learn_similarity
+
+__all__ = [
+    "Groups",
+    "LearntSimilarity",
+    "VerifiedGroups",
+    "forget_context",
+    "forget_similarity",
+    "keep_similarity",
+    "learn_clusters",
+    "learn_context",
+    "learn_similarity",
+    "read_groups",
+    "sample_pictures",
+    "verified_groups",
+]

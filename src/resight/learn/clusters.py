@@ -1,0 +1,50 @@
+"""An index → clusters of its pictures. With several vocabularies they are put into clusters by the first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..clusters import Clusters
+from ..errors import UsageError
+from ..options import ClusterOptions
+from ..store import References, Segment, Snapshot, Writer
+from ..store.manifest import CLUSTERS, CONTEXT
+from ..types import Int64
+from .sample import sample_pictures
+
+
+def learn_clusters(writer: Writer, options: ClusterOptions) -> None:
+    """Commit, then rewrite all pictures as one segment in the order of newly learnt clusters; 0: of none.
+
+    Context terms whose neighbours were looked for in the clusters there were are forgotten.
+    """
+    writer.commit()
+    snapshot, references = writer.snapshot, References()
+    outdated = {name for name in snapshot.manifest.contexts if references.get(snapshot, name).context.probe}
+    files: dict[str, bytes | None] = {CLUSTERS: None, **dict.fromkeys(f"{CONTEXT}{name}" for name in outdated)}
+    assigned = None
+    if options.count:
+        clusters = _clusters(snapshot, options)
+        files[CLUSTERS] = clusters.to_bytes()
+        assigned = [_assign(segment, clusters, snapshot.spans[0]) for segment in snapshot.segments]
+    writer.arrange(assigned, options.count, files)
+
+
+def _clusters(snapshot: Snapshot, options: ClusterOptions) -> Clusters:
+    """From some pictures of the index, the same ones however they are spread over segments."""
+    if not snapshot.pictures:
+        raise UsageError(f"{snapshot.folder} has no pictures yet, so there are no clusters to find; add some first")
+    if options.sample < options.count:
+        raise UsageError(
+            f"{options.count} clusters cannot be learnt from a sample of {options.sample} pictures; "
+            f"take clusters.sample={options.count} or more, or fewer clusters"
+        )
+    span = snapshot.spans[0]
+    pictures = sample_pictures(snapshot, options.sample, options.seed, span)
+    return Clusters.learn([p.words.word for p in pictures], idf=snapshot.idf[span.start : span.stop], options=options)
+
+
+def _assign(segment: Segment, clusters: Clusters, span: range) -> Int64:
+    """The cluster of each picture of a segment."""
+    found = [clusters.assign(words.word for words, _ in block) for _, block in segment.blocks(span)]
+    return np.concatenate([np.zeros(0, np.int64), *found])
