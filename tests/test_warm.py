@@ -34,7 +34,7 @@ warm()
 before = compiled()
 for warmed in ("scoring.kernels.scan_product", "scoring.voting.add_votes", "rerank.verify._verify_each"):
     assert before[f"resight.{warmed}"], before
-chosen = [ScoringOptions(weak_geometry=weak, inter=inter) for weak in (False, True) for inter in (False, True)]
+chosen = [HammingOptions(weak_geometry=weak, inter=inter) for weak in (False, True) for inter in (False, True)]
 union = Recipe(description="", expand=ExpandOptions(kind="union"))
 for path in sys.argv[2:]:
     with Index.open(path) as index:

@@ -12,7 +12,7 @@ import pytest
 
 from resight import Index
 from resight.errors import UsageError
-from resight.options import AssignOptions, ExpandOptions, IndexingOptions, ScoringOptions
+from resight.options import AssignOptions, ExpandOptions, IndexingOptions, scoring_options
 from resight.recipes import RECIPES
 from resight.search import SegmentGroup, prepare, stored_query
 from resight.search.prepare import self_scores
@@ -158,7 +158,7 @@ def test_expansion_reaches_what_the_query_does_not_show(walls: Index, kind: str)
 @pytest.mark.parametrize("measure", ["burst", "negative", "asymmetric"])
 def test_expansion_with_measures_that_look_at_all_pictures(walls: Index, measure: str) -> None:
     query = np.ascontiguousarray(panorama(1)[:, 60 : SIZE - 10])
-    recipe = replace(RECIPES["expanded"], scoring=ScoringOptions(measure=measure), assign=AssignOptions(neighbours=1))
+    recipe = replace(RECIPES["expanded"], scoring=scoring_options(measure), assign=AssignOptions(neighbours=1))
     once = walls.search(query, recipe=replace(recipe, expand=ExpandOptions(results=0))).hits
     again = walls.search(query, recipe=recipe).hits
     assert lead(again) > max(1, lead(once))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..clusters import Clusters
+from ..clusters import SEED, Clusters
 from ..errors import UsageError
 from ..options import ClusterOptions
 from ..types import Int64
@@ -23,7 +23,7 @@ def learn_clusters(snapshot: Snapshot, options: ClusterOptions) -> Clusters:
             f"take clusters.sample={options.count} or more, or fewer clusters"
         )
     span = snapshot.spans[0]
-    pictures, idf = drawn(snapshot, options.sample, options.seed, span), snapshot.idf[span.start : span.stop]
+    pictures, idf = drawn(snapshot, options.sample, SEED, span), snapshot.idf[span.start : span.stop]
     return Clusters.learn([words.word for *_, (words, _) in pictures], idf=idf, options=options)
 
 

@@ -18,6 +18,8 @@ from .merge import clusters_of
 from .segment import Segment
 from .snapshot import Snapshot
 
+SEED = 1  # of the draw of reference pictures
+
 
 def learn(
     snapshot: Snapshot,
@@ -32,7 +34,7 @@ def learn(
     They are of one vocabulary and know its words alone.
     """
     span = snapshot.spans[vocabulary]
-    pictures = drawn(snapshot, context.references, context.seed, span)
+    pictures = drawn(snapshot, context.references, SEED, span)
     idf, visit, bounds = snapshot.idf[span.start : span.stop], visiting(snapshot, context), None
     if visit:
         cluster_of = [clusters_of(segment) for segment in snapshot.segments]
