@@ -254,7 +254,6 @@ def test_an_option_of_another_measure_is_refused(measure: str, name: str, tmp_pa
         lambda: MEASURE_OPTIONS[measure](**{name: value}),
         lambda: scoring_options(measure, **{name: value}),
         lambda: dataclasses.replace(scoring_options(measure), **{name: value}),
-        lambda: recipe(str(toml)),
         lambda: chosen_recipe("burst", [f"scoring.measure={measure}", setting]),
         lambda: chosen_recipe("burst", [setting, f"scoring.measure={measure}"]),
     ]
@@ -262,6 +261,9 @@ def test_an_option_of_another_measure_is_refused(measure: str, name: str, tmp_pa
         with pytest.raises(OptionError) as caught:
             refused()
         assert str(caught.value) == message
+    with pytest.raises(OptionError) as caught:
+        recipe(str(toml))
+    assert str(caught.value) == f"{message} (in {toml})"
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -321,7 +323,8 @@ def test_an_option_without_effect_is_refused(base: str, settings: list[str], nee
         chosen_recipe(base, settings)
     with pytest.raises(OptionError) as by_toml:
         recipe(str(toml))
-    assert str(by_set.value) == str(by_toml.value) == f"{option} is used only where {needs}"
+    assert str(by_set.value) == f"{option} is used only where {needs}"
+    assert str(by_toml.value) == f"{option} is used only where {needs} (in {toml})"
 
 
 def quoted(setting: str) -> str:

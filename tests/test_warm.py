@@ -21,7 +21,7 @@ SCRIPT = """
 import sys
 from numba.core.dispatcher import Dispatcher
 from resight.index import Index
-from resight.options import ExpandOptions, ScoringOptions
+from resight.options import ExpandOptions, HammingOptions
 from resight.recipes import RECIPES, Recipe
 from resight.warm import warm
 

@@ -169,7 +169,10 @@ def read(path: Path) -> Recipe:
     for name, table in values.items():
         if name not in STAGES or not isinstance(table, dict):
             raise OptionError(f"unknown entry {name!r} in {path}; known: base, description, {', '.join(STAGES)}")
-    return change(replace(base, description=description), values)
+    try:
+        return change(replace(base, description=description), values)
+    except OptionError as error:
+        raise OptionError(f"{error} (in {path})") from None
 
 
 def change(recipe: Recipe, values: Mapping[str, Mapping[str, Any]]) -> Recipe:
