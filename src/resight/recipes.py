@@ -24,6 +24,8 @@ from .options import (
     Options,
     ScoringOptions,
     VerifyOptions,
+    from_dict,
+    measure_options,
     require_used,
     scoring_options,
 )
@@ -175,7 +177,7 @@ def read(path: Path) -> Recipe:
         raise OptionError(f"{error} (in {path})") from None
 
 
-def change(recipe: Recipe, values: Mapping[str, Mapping[str, Any]]) -> Recipe:
+def change(recipe: Recipe, values: Mapping[str, Mapping[str, object]]) -> Recipe:
     """The recipe with these options, by stage and name. One that then has no effect is an OptionError."""
     chosen = {stage: getattr(recipe, stage) for stage in STAGES}
     for stage, given in values.items():
@@ -185,10 +187,12 @@ def change(recipe: Recipe, values: Mapping[str, Mapping[str, Any]]) -> Recipe:
     return replace(recipe, **chosen)
 
 
-def _changed(options: Options, values: Mapping[str, Any]) -> Options:
+def _changed(options: Options, values: Mapping[str, object]) -> Options:
     """Another measure than before has options of its own, which start from their defaults."""
-    if isinstance(options, ScoringOptions) and values.get("measure", options.measure) != options.measure:
-        return scoring_options(**values)
+    if isinstance(options, ScoringOptions):
+        kind = measure_options(str(values.get("measure", options.measure)))
+        if kind is not type(options):
+            return from_dict(kind, dict(values))
     return replace(options, **values)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import OptionError
 from .base import Needs, option
@@ -157,6 +156,6 @@ def measure_options(measure: str) -> type[ScoringOptions]:
         raise OptionError(f"unknown measure {measure!r}; known: {', '.join(sorted(MEASURE_OPTIONS))}") from None
 
 
-def scoring_options(measure: str, **values: Any) -> ScoringOptions:
+def scoring_options(measure: str, **values: object) -> ScoringOptions:
     """The options of the measure of this name."""
     return measure_options(measure)(measure=measure, **values)
