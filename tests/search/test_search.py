@@ -12,7 +12,16 @@ import pytest
 
 from resight import Index
 from resight.errors import UsageError
-from resight.options import AssignOptions, ExpandOptions, IndexingOptions, scoring_options
+from resight.options import (
+    AssignOptions,
+    ExpandOptions,
+    HammingOptions,
+    IndexingOptions,
+    L1Options,
+    ScoringOptions,
+    VerifyOptions,
+    scoring_options,
+)
 from resight.recipes import RECIPES
 from resight.search import SegmentGroup, prepare, stored_query
 from resight.search.prepare import self_scores
@@ -195,6 +204,20 @@ def test_without_verified_results_expansion_changes_nothing(walls: Index) -> Non
 
 
 # --- hits
+
+
+@pytest.mark.parametrize("scoring", [HammingOptions(threshold=0), L1Options()], ids=["hamming", "l1"])
+def test_verification_matches_features_by_its_own_threshold(walls: Index, scoring: ScoringOptions) -> None:
+    """Whatever the measure, and whatever that takes for a match."""
+    counts = []
+    for bits in (8, 24):
+        recipe = replace(RECIPES["verified"], scoring=scoring, verify=VerifyOptions(threshold=bits))
+        hits = {hit.key: hit.inliers or 0 for hit in walls.search(part(panorama(1), 20), recipe=recipe).hits}
+        usual = replace(RECIPES["verified"], verify=VerifyOptions(threshold=bits))
+        by_default = {hit.key: hit.inliers or 0 for hit in walls.search(part(panorama(1), 20), recipe=usual).hits}
+        assert hits["wall 0"] == by_default["wall 0"]
+        counts.append(hits["wall 0"])
+    assert 4 <= counts[0] < counts[1]
 
 
 def test_confidence_ranks_and_filters(walls: Index) -> None:
