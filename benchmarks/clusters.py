@@ -26,7 +26,7 @@ from resight.evaluation.datasets import load
 from resight.evaluation.experiments.experiment import DOG
 from resight.evaluation.runner import Runner
 from resight.machine import processors
-from resight.options import ClusterOptions, ContextOptions, ScoringOptions
+from resight.options import ClusterOptions, ContextOptions, L1Options
 from resight.postings import GEOMETRY, Forward, Lists, frozen
 from resight.scoring import Query, Scope, SegmentView, best, collection_statistics, idf_weights, score_all
 from resight.store import open_snapshot
@@ -46,7 +46,7 @@ MIX = (500, 300, 200)
 PROBED = 0.1
 REFERENCES = 5000
 SHOWN = 20
-L1 = ScoringOptions(measure="l1")
+L1 = L1Options()
 
 
 class Collection(NamedTuple):
@@ -149,7 +149,7 @@ def _sizes(bounds: Int64, clusters: Clusters, word: Int32, options: ClusterOptio
 def _search(
     collection: Collection,
     segment: SegmentView,
-    scope: Scope,
+    scope: Scope[L1Options],
     clusters: Clusters,
     order: Int64,
     delta: Float32,

@@ -29,7 +29,7 @@ from resight.evaluation.experiments.experiment import DOG
 from resight.evaluation.runner import Runner
 from resight.learn.context import context_terms
 from resight.machine import processors
-from resight.options import ContextOptions, ScoringOptions
+from resight.options import ContextOptions, HammingOptions, L1Options
 from resight.postings import GEOMETRY, Lists, build, forward, frozen
 from resight.scoring import Query, SegmentView, collection_statistics, idf_weights
 from resight.store import open_snapshot
@@ -37,7 +37,7 @@ from resight.types import Int32, Words
 
 FEATURES, ELSEWHERE = 400, 0.1
 SIZES = ((1_000, 0), (3_000, 0), (10_000, 0), (10_000, 200), (30_000, 200), (100_000, 200))  # pictures, kept
-L1 = ScoringOptions(measure="l1")
+L1 = L1Options()
 
 
 def made_lists(cache: Path, pictures: int) -> Lists:
@@ -64,7 +64,7 @@ def cut_lists(cache: Path) -> None:
     """How far are the terms of UKbench from exact where 200 neighbours of each picture are kept?"""
     runner = Runner(cache=cache, processes=processors())
     with open_snapshot(runner.prepare(load("ukbench", DATA / "ukbench"), DOG).index) as snapshot:
-        for scoring in (L1, ScoringOptions()):
+        for scoring in (L1, HammingOptions()):
             whole, cut = (
                 context_terms(snapshot, scoring, ContextOptions(method="cdm", kept=kept), snapshot.spans[0])[0].terms
                 for kept in (0, 200)

@@ -30,7 +30,7 @@ from resight.images import find_pictures
 from resight.ingest import Ingester, Reader
 from resight.learn import learn_similarity
 from resight.machine import processors
-from resight.options import IndexingOptions, LearnOptions, ScoringOptions
+from resight.options import IndexingOptions, LearnOptions, LearntOptions, TfIdfOptions
 from resight.postings import frozen
 from resight.scoring import Query, Scope, SegmentView, Similarity, collection_statistics, kernels, score_all
 from resight.scoring.learnt import scan_steps
@@ -107,7 +107,7 @@ def scanning(place: Path) -> None:
     similarity = Similarity(pattern, weights, groups_by_frequency(np.diff(offsets), 5))
     segment = replace(SegmentView.of(many, pictures=PICTURES), stored_alone=similarity.alone(many, PICTURES))
     idf, scopes = np.ones(words, np.float32), []
-    for options in (ScoringOptions(measure="tf-idf"), ScoringOptions(measure="learnt")):
+    for options in (TfIdfOptions(), LearntOptions()):
         scopes.append(Scope(options, collection_statistics([segment], options, idf=idf, similarity=similarity)))
     kernel_ratios, measure_ratios = [], []
     for number in range(QUERIES):

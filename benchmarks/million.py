@@ -311,7 +311,7 @@ def compare(real: Path, among: Path) -> None:
     print(f"\nqueries of {MOST} features, {np.median([len(words) for words in asked]):.0f} rows")
     for folder in (real, among):
         with open_snapshot(folder) as snapshot:
-            counts = [postings_and_matches(snapshot, words, recipe.scoring.threshold) for words in asked]
+            counts = [postings_and_matches(snapshot, words, recipe.verify.threshold) for words in asked]
         postings, matches = np.array(counts).T
         print(
             f"{folder.stem:8} {np.median(postings) / 1e6:.2f} M postings, {np.median(matches) / 1e6:.3f} M matches "

@@ -41,7 +41,7 @@ from resight.evaluation.datasets import load
 from resight.evaluation.experiments.experiment import DOG
 from resight.evaluation.runner import Runner
 from resight.machine import processors
-from resight.options import AssignOptions, IndexingOptions, fingerprint
+from resight.options import AssignOptions, IndexingOptions, KnnOptions, ScoringOptions, fingerprint
 from resight.postings import GEOMETRY, Lists
 from resight.recipes import ALL_NEAREST, RECIPES
 from resight.scoring import CollectionStatistics, Query, Scope, SegmentView, neighbours, score_all
@@ -95,7 +95,11 @@ def query_of(words: Words, descriptors: Bytes | Float32) -> Query:
 
 
 def compare(
-    descriptors: Bytes | Float32, segment: SegmentView, scope: Scope, lists: Lists, vocabulary: Vocabulary
+    descriptors: Bytes | Float32,
+    segment: SegmentView,
+    scope: Scope[ScoringOptions],
+    lists: Lists,
+    vocabulary: Vocabulary,
 ) -> None:
     assigner, index = Assigner(vocabulary), faiss_index(vocabulary, lists)
     print(f"\nms, medians of {REPEATS}                 words given                 with finding words")
@@ -108,7 +112,7 @@ def compare(
 def compare_with(
     descriptors: Bytes | Float32,
     segment: SegmentView,
-    scope: Scope,
+    scope: Scope[ScoringOptions],
     vocabulary: Vocabulary,
     assigner: Assigner,
     index: Any,
@@ -157,6 +161,7 @@ def faiss_index(vocabulary: Vocabulary, lists: Lists) -> Any:
 
 def our_distances(query: Query, segment: SegmentView) -> list[Float32]:
     """Of each feature's neighbours, nearest first; without those that are only as far as the last."""
+    assert isinstance(SCORING, KnnOptions)
     asked = neighbours._asked(query, [segment], SCORING)
     near = [*neighbours._near(asked, segment)]
     feature, distance = np.concatenate([n.feature for n in near]), np.concatenate([n.distance for n in near])

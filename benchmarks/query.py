@@ -263,7 +263,7 @@ def measure(snapshot: Snapshot, assigner: Assigner, features: Features, recipe: 
     stages = [run_stages(snapshot, assigner, features, recipe) for _ in range(REPEATS)]
     group = SegmentGroup.local(snapshot)
     in_search = [search(group, [asked], top=TOP, recipe=recipe).timings for _ in range(REPEATS)]
-    todo = postings_and_matches(snapshot, asked.words, recipe.scoring.threshold)
+    todo = postings_and_matches(snapshot, asked.words, recipe.verify.threshold)
     return Measured(least(stages), least(in_search), len(asked.words), *todo)
 
 

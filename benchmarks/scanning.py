@@ -18,7 +18,7 @@ import numba
 import numpy as np
 import scipy.sparse
 
-from resight.options import ScoringOptions
+from resight.options import HammingOptions
 from resight.postings import GEOMETRY, as_bytes, frozen
 from resight.scoring import CollectionStatistics, Query, Scope, SegmentView, kernels, score_all, voting
 from resight.scoring.hamming import match_weights
@@ -124,7 +124,7 @@ def hamming() -> None:
     room = 2 * PICTURES + 1
     read = lists.signature.nbytes / best_of(lambda: read_all(lists.signature)) / 1e9
     for threshold in (8, 16, 24):
-        options = ScoringOptions(threshold=threshold, intra="root-share", inter=False, weak_geometry=False)
+        options = HammingOptions(threshold=threshold, intra="root-share", inter=False, weak_geometry=False)
         rule = voting.Rule(match_weights(options), threshold, False, voting.ROOT_SHARE)
         found = voting.Found(np.zeros(room, np.uint64), np.zeros(room, np.float32))
 

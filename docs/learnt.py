@@ -25,7 +25,7 @@ from resight.learning_to_rank.descent import OBJECTIVES, descend
 from resight.learning_to_rank.pairs import Pairs
 from resight.learning_to_rank.patterns import coarser, finest
 from resight.machine import processors
-from resight.options import LearnOptions, ScoringOptions
+from resight.options import CosineOptions, LearnOptions, LearntOptions
 from resight.scoring import Similarity
 from resight.scoring.similarity import groups_by_frequency
 
@@ -44,7 +44,7 @@ def rounds(pairs: Pairs, test: Half, name: str) -> list[float]:
     def judge(number: int, value: float, weights: Any) -> bool:
         if number in SHOWN:
             similarity = Similarity(pattern, weights.reshape(GROUPS, -1).astype(np.float32), group)
-            figures.append(test.judge(ScoringOptions(measure="learnt"), similarity)["ns"])
+            figures.append(test.judge(LearntOptions(), similarity)["ns"])
         return True
 
     descend(pairs.within(pattern), OBJECTIVES[name], regularisation=OPTIONS.regularisation, rounds=ROUNDS, judge=judge)
@@ -92,7 +92,7 @@ def main() -> None:
     dataset = load("ukbench", asked.data / "ukbench")
     runner = Runner(cache=asked.cache, processes=processors())
     training, test = cut(dataset, Contents.read(runner.prepare(dataset, DOG)), seed=0)
-    cosine = test.judge(ScoringOptions(measure="cosine"))["ns"]
+    cosine = test.judge(CosineOptions())["ns"]
     pairs = training.examples(OPTIONS).pairs(GROUPS, MOST)
     found = {name: rounds(pairs, test, name) for name in NAMES}
     figure = Figure(figsize=(12, 4.2), layout="constrained")

@@ -3,28 +3,50 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from resight import options
+from resight.cli.arguments import chosen_recipe
 from resight.errors import OptionError, UsageError
 from resight.options import (
+    MEASURE_OPTIONS,
     AssignOptions,
     FeatureOptions,
+    HammingOptions,
+    L1Options,
+    NegativeOptions,
     Options,
     ScoringOptions,
     VerifyOptions,
     VocabularyOptions,
     fingerprint,
     from_dict,
+    names,
     parse_value,
+    scoring_options,
     to_dict,
 )
+from resight.recipes import RECIPES, STAGES, Recipe, change, recipe
+from resight.scoring import MEASURES
 
-KINDS = [k for k in vars(options).values() if isinstance(k, type) and issubclass(k, Options) and k is not Options]
-FIELDS = [(kind, f.name) for kind in KINDS for f in dataclasses.fields(kind)]
+STAGE_KINDS = [kind for kind in Options.__subclasses__() if kind is not ScoringOptions]
+KINDS = [*STAGE_KINDS, *MEASURE_OPTIONS.values()]
+FIELDS = [(kind, f.name) for kind in KINDS for f in dataclasses.fields(kind) if f.name != "measure"]
+# Each option of each measure, with every measure that does not have it.
+MISPLACED = [
+    (measure, name)
+    for measure, kind in MEASURE_OPTIONS.items()
+    for name in sorted(set().union(*map(names, MEASURE_OPTIONS.values())) - names(kind))
+]
+
+
+def ids(field: tuple[type[Options], str]) -> str:
+    return f"{field[0].__name__}.{field[1]}"
 
 
 def metadata_of(kind: type[Options], name: str) -> Any:
@@ -48,27 +70,44 @@ def other_value(kind: type[Options], name: str) -> Any:
 
 
 def test_all_stages_are_found() -> None:
-    stages = {kind.stage for kind in KINDS}
-    assert stages >= {"images", "features", "vocabulary", "assign", "scoring", "verify", "store"}
-    assert len(stages) == len(KINDS)
+    stages = {kind.stage for kind in STAGE_KINDS}
+    assert stages >= {"images", "features", "vocabulary", "assign", "verify", "store"}
+    assert len(stages) == len(STAGE_KINDS)
+
+
+def test_every_measure_has_options_and_all_options_a_measure() -> None:
+    assert MEASURES.keys() == MEASURE_OPTIONS.keys()
+    for name, measure in MEASURES.items():
+        assert measure.options is MEASURE_OPTIONS[name]
+        assert measure.options().measure == name
+        assert scoring_options(name) == measure.options()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dict_round_trip(kind: type[Options]) -> None:
-    for f in dataclasses.fields(kind):
-        changed = from_dict(kind, {f.name: other_value(kind, f.name)})
+    for name in names(kind) - {"measure"}:
+        changed = from_dict(kind, {name: other_value(kind, name)})
         assert changed != kind()
         assert from_dict(kind, to_dict(changed)) == changed
-        assert to_dict(changed)[f.name] == other_value(kind, f.name)
+        assert to_dict(changed)[name] == other_value(kind, name)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("measure", MEASURES)
+def test_plain_values_of_scoring_name_the_measure(measure: str) -> None:
+    plain = to_dict(scoring_options(measure))
+    assert plain["measure"] == measure
+    assert scoring_options(**plain) == scoring_options(measure)
+
+
+@pytest.mark.parametrize("kind", STAGE_KINDS)
 def test_unknown_keys_list_the_known_ones(kind: type[Options]) -> None:
     known = ", ".join(sorted(f.name for f in dataclasses.fields(kind)))
     for key in ("colour", "stage", ""):
         with pytest.raises(OptionError) as caught:
             from_dict(kind, {key: 1})
         assert str(caught.value) == f"unknown option {key!r} for {kind.stage}; known: {known}"
+        with pytest.raises(OptionError):
+            kind(**{key: 1})
 
 
 def test_positional_arguments_are_refused() -> None:
@@ -89,16 +128,16 @@ def test_positional_arguments_are_refused() -> None:
         (FeatureOptions, {"contrast": math.nan}, "option 'contrast' must be at least 0.0 and at most 1.0, not nan"),
         (AssignOptions, {"ratio": 0.99}, "option 'ratio' must be at least 1.0, not 0.99"),
         (AssignOptions, {"neighbours": 0}, "option 'neighbours' must be at least 1 and at most 100, not 0"),
-        (ScoringOptions, {"sigma": math.nan}, "option 'sigma' must be at least 0.1, not nan"),
-        (ScoringOptions, {"threshold": 65}, "option 'threshold' must be at least 0 and at most 64, not 65"),
-        (ScoringOptions, {"inter": 1}, "option 'inter' must be bool, not 1"),
-        (ScoringOptions, {"inter": "true"}, "option 'inter' must be bool, not 'true'"),
+        (HammingOptions, {"sigma": math.nan}, "option 'sigma' must be at least 0.1, not nan"),
+        (HammingOptions, {"threshold": 65}, "option 'threshold' must be at least 0 and at most 64, not 65"),
+        (HammingOptions, {"inter": 1}, "option 'inter' must be bool, not 1"),
+        (HammingOptions, {"inter": "true"}, "option 'inter' must be bool, not 'true'"),
         (
-            ScoringOptions,
+            HammingOptions,
             {"intra": "half"},
             "option 'intra' must be one of none, count, root-count, root-share, log-share, not 'half'",
         ),
-        (ScoringOptions, {"intra": None}, "option 'intra' must be str, not None"),
+        (HammingOptions, {"intra": None}, "option 'intra' must be str, not None"),
         (VerifyOptions, {"shortlist": -1}, "option 'shortlist' must be at least 0, not -1"),
         (VocabularyOptions, {"words": 0}, "option 'words' must be at least 1 and at most 1000000, not 0"),
     ],
@@ -115,7 +154,7 @@ def test_bounds_belong_to_the_range() -> None:
     assert FeatureOptions(max_side=65535).max_side == 65535
 
 
-@pytest.mark.parametrize("field", FIELDS, ids=lambda f: f"{f[0].stage}.{f[1]}")
+@pytest.mark.parametrize("field", FIELDS, ids=ids)
 def test_every_numeric_range_is_enforced(field: tuple[type[Options], str]) -> None:
     kind, name = field
     metadata = metadata_of(kind, name)
@@ -126,7 +165,7 @@ def test_every_numeric_range_is_enforced(field: tuple[type[Options], str]) -> No
             assert getattr(from_dict(kind, {name: bound}), name) == bound
 
 
-@pytest.mark.parametrize("field", FIELDS, ids=lambda f: f"{f[0].stage}.{f[1]}")
+@pytest.mark.parametrize("field", FIELDS, ids=ids)
 def test_every_choice_of_words_is_enforced(field: tuple[type[Options], str]) -> None:
     kind, name = field
     among = metadata_of(kind, name)["among"] or ()
@@ -139,7 +178,7 @@ def test_every_choice_of_words_is_enforced(field: tuple[type[Options], str]) -> 
 
 
 def test_some_options_are_a_choice_of_words() -> None:
-    assert (ScoringOptions, "intra") in [field for field in FIELDS if metadata_of(*field)["among"]]
+    assert (HammingOptions, "intra") in [field for field in FIELDS if metadata_of(*field)["among"]]
 
 
 def test_whole_numbers_become_floats() -> None:
@@ -165,12 +204,12 @@ def test_parse_value() -> None:
 
 
 def test_parse_value_of_a_choice() -> None:
-    assert parse_value(ScoringOptions, "inter", "true") is True
-    assert parse_value(ScoringOptions, "inter", "false") is False
+    assert parse_value(HammingOptions, "inter", "true") is True
+    assert parse_value(HammingOptions, "inter", "false") is False
     for text in ("True", "1", "yes", ""):
         with pytest.raises(OptionError, match=f"option 'inter' must be true or false, not '{text}'"):
-            parse_value(ScoringOptions, "inter", text)
-    assert parse_value(ScoringOptions, "intra", "count") == "count"
+            parse_value(HammingOptions, "inter", text)
+    assert parse_value(HammingOptions, "intra", "count") == "count"
 
 
 @pytest.mark.parametrize("name", ["maxside", "stage", ""])
@@ -180,19 +219,13 @@ def test_parse_value_of_an_unknown_option(name: str) -> None:
 
 
 def test_fingerprint_is_the_same_on_every_machine() -> None:
-    values = {"contrast": 0.04, "detector": "sift", "max_features": 1500, "max_side": 1024}
-    # b2sum -l 64 of [{"features": {"contrast": 0.04, "detector": "sift", "max_features": 1500, "max_side": 1024}}]
-    assert fingerprint({"features": values}) == "34879f76ef8b09dd"
-    assert fingerprint(from_dict(FeatureOptions, values)) == "34879f76ef8b09dd"
+    values = {"neighbours": 10, "ratio": 1.5, "climb": 0}
+    # b2sum -l 64 of [{"assign": {"climb": 0, "neighbours": 10, "ratio": 1.5}}]
+    assert fingerprint({"assign": values}) == "cb4c60e6afea9500"
+    assert fingerprint(from_dict(AssignOptions, values)) == "cb4c60e6afea9500"
 
 
-def test_options_that_came_later_leave_older_fingerprints_alone() -> None:
-    older = {"iterations": 12, "sample": 1_000_000, "seed": 1, "words": 16_384}
-    assert fingerprint(VocabularyOptions()) == fingerprint({"vocabulary": older}) == "a64c0c40bcf13990"
-    assert fingerprint(VocabularyOptions(pca=36)) == fingerprint({"vocabulary": {**older, "pca": 36}})
-
-
-@pytest.mark.parametrize("field", FIELDS, ids=lambda f: f"{f[0].stage}.{f[1]}")
+@pytest.mark.parametrize("field", FIELDS, ids=ids)
 def test_fingerprint_changes_with_each_field(field: tuple[type[Options], str]) -> None:
     kind, name = field
     assert fingerprint(from_dict(kind, {name: other_value(kind, name)})) != fingerprint(kind())
@@ -202,3 +235,145 @@ def test_fingerprint_sees_stage_and_order() -> None:
     assert fingerprint(AssignOptions(), VerifyOptions()) != fingerprint(AssignOptions())
     assert fingerprint({"a": {"n": 1}}) != fingerprint({"b": {"n": 1}})
     assert len({fingerprint(kind()) for kind in KINDS}) == len(KINDS)
+
+
+# --- options of measures
+
+
+@pytest.mark.parametrize(("measure", "name"), MISPLACED)
+def test_an_option_of_another_measure_is_refused(measure: str, name: str, tmp_path: Path) -> None:
+    """From Python, in a TOML file and by --set; the message names the measure, its options, and whose option it is."""
+    owners = [other for other, kind in MEASURE_OPTIONS.items() if name in names(kind)]
+    own = ", ".join(sorted(names(MEASURE_OPTIONS[measure]) - {"measure"})) or "no options"
+    message = f"the measure {measure} has no option {name!r} (an option of {', '.join(owners)}); it has {own}"
+    value = getattr(MEASURE_OPTIONS[owners[0]](), name)
+    toml = tmp_path / "mine.toml"
+    toml.write_text(f'[scoring]\nmeasure = "{measure}"\n{name} = {json.dumps(value)}\n')
+    setting = f"scoring.{name}={str(value).lower() if isinstance(value, bool) else value}"
+    refusals: list[Callable[[], object]] = [
+        lambda: MEASURE_OPTIONS[measure](**{name: value}),
+        lambda: scoring_options(measure, **{name: value}),
+        lambda: dataclasses.replace(scoring_options(measure), **{name: value}),
+        lambda: chosen_recipe("burst", [f"scoring.measure={measure}", setting]),
+        lambda: chosen_recipe("burst", [setting, f"scoring.measure={measure}"]),
+    ]
+    for refused in refusals:
+        with pytest.raises(OptionError) as caught:
+            refused()
+        assert str(caught.value) == message
+    with pytest.raises(OptionError) as caught:
+        recipe(str(toml))
+    assert str(caught.value) == f"{message} (in {toml})"
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_an_option_that_no_measure_has(measure: str) -> None:
+    with pytest.raises(OptionError, match=f"^the measure {measure} has no option 'colour'; it has "):
+        scoring_options(measure, colour=1)
+
+
+def test_options_are_of_one_measure() -> None:
+    assert HammingOptions(measure="hamming") == HammingOptions()
+    with pytest.raises(OptionError, match="option 'measure' must be one of hamming, not 'l1'"):
+        HammingOptions(measure="l1")
+    with pytest.raises(OptionError, match="unknown measure 'best'; known: asymmetric, burst, "):
+        scoring_options("best")
+    with pytest.raises(TypeError, match="take the class of a measure"):
+        ScoringOptions(measure="l1")
+
+
+def test_another_measure_starts_from_its_defaults() -> None:
+    assert change(RECIPES["density-hamming"], {"scoring": {"measure": "l1"}}).scoring == L1Options()
+    chosen = change(RECIPES["hamming"], {"scoring": {"measure": "negative", "beta": 3}})
+    assert chosen.scoring == NegativeOptions(beta=3)
+    same = change(RECIPES["hamming"], {"scoring": {"measure": "hamming", "sigma": 3}}).scoring
+    assert same == HammingOptions(intra="none", weak_geometry=False, sigma=3)
+
+
+# --- options without effect
+
+NEIGHBOURS = "context.method is nicdm or cdm"
+
+
+@pytest.mark.parametrize(
+    ("base", "settings", "needs"),
+    [
+        ("burst", ["scoring.mixture=0.1"], "scoring.weights is density; here it is idf"),
+        ("burst", ["scoring.mixture=0.1", "scoring.weights=fixed"], "scoring.weights is density; here it is fixed"),
+        ("density-hamming", ["scoring.sigma=9"], "scoring.weights is idf; here it is density"),
+        ("knn", ["scoring.mixture=0.1", "scoring.weights=idf"], "scoring.weights is density; here it is idf"),
+        ("burst", ["context.neighbours=5"], f"{NEIGHBOURS}; here it is none"),
+        ("burst", ["context.references=5"], "context.method is nicdm or cdm or sinkhorn; here it is none"),
+        ("context", ["context.epsilon=0.1", "context.method=nicdm"], "context.method is cdm; here it is nicdm"),
+        ("context", ["context.kept=0", "context.method=sinkhorn"], f"{NEIGHBOURS}; here it is sinkhorn"),
+        ("burst", ["verify.tolerance=0.1"], "verify.shortlist is at least 1; here it is 0"),
+        ("expanded", ["verify.threshold=20", "verify.shortlist=0"], "verify.shortlist is at least 1; here it is 0"),
+        ("burst", ["expand.results=3"], "verify.shortlist is at least 1; here it is 0"),
+        ("burst", ["expand.kind=union"], "verify.shortlist is at least 1; here it is 0"),
+        ("verified", ["expand.kind=union"], "expand.results is at least 1; here it is 0"),
+        ("bow-l1", ["assign.ratio=2"], "assign.neighbours is at least 2; here it is 1"),
+        ("expanded", ["assign.neighbours=2", "assign.climb=1"], "assign.climb is 0; here it is 1"),
+    ],
+)
+def test_an_option_without_effect_is_refused(base: str, settings: list[str], needs: str, tmp_path: Path) -> None:
+    option = settings[0].partition("=")[0]
+    toml = tmp_path / "mine.toml"
+    toml.write_text("\n".join([f'base = "{base}"', *(quoted(setting) for setting in settings)]))
+    with pytest.raises(OptionError) as by_set:
+        chosen_recipe(base, settings)
+    with pytest.raises(OptionError) as by_toml:
+        recipe(str(toml))
+    assert str(by_set.value) == f"{option} is used only where {needs}"
+    assert str(by_toml.value) == f"{option} is used only where {needs} (in {toml})"
+
+
+def quoted(setting: str) -> str:
+    """A setting as a line of TOML."""
+    name, _, value = setting.partition("=")
+    return f'{name} = "{value}"' if value.isalpha() else setting
+
+
+def test_the_same_options_are_accepted_where_they_are_used() -> None:
+    for base, settings in {
+        "density-hamming": ["scoring.mixture=0.1"],
+        "burst": ["scoring.sigma=9", "context.neighbours=5", "context.method=cdm"],
+        "hamming": ["verify.tolerance=0.1", "verify.shortlist=9", "expand.kind=union"],
+        "bow-l1": ["assign.ratio=2", "assign.neighbours=2"],
+    }.items():
+        assert chosen_recipe(base, settings) != RECIPES[base]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_an_option_needs_exists(kind: type[Options]) -> None:
+    for name in names(kind):
+        if needs := metadata_of(kind, name)["used_if"]:
+            stage, _, other = needs.option.partition(".")
+            owner = kind if stage == kind.stage else STAGES[stage]
+            among = metadata_of(owner, other)["among"] or needs.among
+            assert other in names(owner)
+            assert {*needs.among} <= {*among}
+            assert bool(needs.among) != bool(needs.least)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_sets_only_what_it_uses(name: str) -> None:
+    chosen: Recipe = RECIPES[name]
+    plain = Recipe(description="")
+    for stage in STAGES:
+        options, usual = getattr(chosen, stage), getattr(plain, stage)
+        usual = usual if type(usual) is type(options) else type(options)()
+        given = {key: value for key, value in to_dict(options).items() if value != to_dict(usual)[key]}
+        assert change(chosen, {stage: given}) == chosen
+
+
+def test_clusters_are_made_when_pictures_are_indexed() -> None:
+    for option in ("count=8", "kind=random", "sample=9"):
+        with pytest.raises(OptionError, match=f"clusters.{option.partition('=')[0]} is a matter of indexing"):
+            chosen_recipe("expanded", [f"clusters.{option}"])
+    assert chosen_recipe("expanded", ["clusters.probe=2"]).clusters.probe == 2
+
+
+def test_upright_is_an_option_of_one_detector() -> None:
+    assert FeatureOptions(upright=True).upright
+    with pytest.raises(OptionError, match="upright is an option of the detector hessian-affine, not of sift"):
+        FeatureOptions(detector="sift", upright=True)

@@ -22,7 +22,7 @@ SCRIPT = """
 import sys
 from numba.core.dispatcher import Dispatcher
 from resight.index import Index
-from resight.options import ExpandOptions, ScoringOptions
+from resight.options import ExpandOptions, HammingOptions
 from resight.recipes import RECIPES, Recipe
 from resight.warm import warm
 
@@ -35,7 +35,7 @@ warm()
 before = compiled()
 for warmed in ("scoring.kernels.scan_product", "scoring.voting.add_votes", "rerank.verify._verify_each"):
     assert before[f"resight.{warmed}"], before
-chosen = [ScoringOptions(weak_geometry=weak, inter=inter) for weak in (False, True) for inter in (False, True)]
+chosen = [HammingOptions(weak_geometry=weak, inter=inter) for weak in (False, True) for inter in (False, True)]
 union = Recipe(description="", expand=ExpandOptions(kind="union"))
 for path in sys.argv[2:]:
     with Index.open(path) as index:

@@ -24,6 +24,7 @@ from .types import Float32, Float64, Int32, Int64
 from .vocabulary import k_means
 
 ARRAYS = ("idf", "axes", "mean", "entries", "delta")
+SEED = 1  # of what is drawn at random: pictures to learn from, and where that starts
 ROUNDS = 6  # of subspace iteration: axes need not be exact
 
 
@@ -110,7 +111,7 @@ def _principal_axes(pictures: Sequence[Int32], idf: Float32, options: ClusterOpt
     for word, value in vectors:
         mean[word] += value / len(vectors)
     columns = min(options.dimensions, len(vectors), len(idf))
-    axes = np.linalg.qr(np.random.default_rng(options.seed).standard_normal((len(idf), columns)))[0].astype(np.float32)
+    axes = np.linalg.qr(np.random.default_rng(SEED).standard_normal((len(idf), columns)))[0].astype(np.float32)
     for _ in range(ROUNDS):
         grown = np.zeros(axes.shape, np.float32)
         common = (mean @ axes).astype(np.float32)
@@ -152,7 +153,7 @@ def _terms(entries: Float32) -> Float32:
 
 
 def _means(vectors: Float32, options: ClusterOptions) -> Float32:
-    means = k_means(vectors, options.count, options=VocabularyOptions(seed=options.seed), whole=False)
+    means = k_means(vectors, options.count, options=VocabularyOptions(seed=SEED), whole=False)
     return _unit(means.astype(np.float32))
 
 
@@ -164,13 +165,13 @@ def _medoids(vectors: Float32, options: ClusterOptions) -> Float32:
         raise UsageError(
             "k-medoids needs the package kmedoids: `pip install resight[medoids]`, or take clusters.kind=k-means"
         ) from None
-    found = kmedoids.fasterpam(_apart(vectors, vectors), options.count, random_state=options.seed, n_cpu=1)
+    found = kmedoids.fasterpam(_apart(vectors, vectors), options.count, random_state=SEED, n_cpu=1)
     medoids: Int64 = found.medoids.astype(np.int64)
     return vectors[medoids]
 
 
 def _drawn(vectors: Float32, options: ClusterOptions) -> Float32:
-    chosen = np.random.default_rng(options.seed).choice(len(vectors), options.count, replace=False)
+    chosen = np.random.default_rng(SEED).choice(len(vectors), options.count, replace=False)
     return vectors[chosen]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,16 @@ from .options import (
     ContextOptions,
     ExpandOptions,
     FeatureOptions,
+    HammingOptions,
     IndexingOptions,
+    KnnOptions,
     Options,
     ScoringOptions,
     VerifyOptions,
     from_dict,
+    measure_options,
+    require_used,
+    scoring_options,
 )
 
 
@@ -34,7 +39,7 @@ class Recipe:
     features: FeatureOptions = field(default_factory=FeatureOptions)
     indexing: IndexingOptions = field(default_factory=IndexingOptions)
     assign: AssignOptions = field(default_factory=AssignOptions)
-    scoring: ScoringOptions = field(default_factory=ScoringOptions)
+    scoring: ScoringOptions = field(default_factory=HammingOptions)
     context: ContextOptions = field(default_factory=ContextOptions)
     clusters: ClusterOptions = field(default_factory=ClusterOptions)
     aggregate: AggregateOptions = field(default_factory=AggregateOptions)
@@ -62,7 +67,7 @@ def _bag_of_words(measure: str, description: str, context: ContextOptions | None
     return Recipe(
         description=description,
         assign=AssignOptions(neighbours=1),
-        scoring=ScoringOptions(measure=measure),
+        scoring=scoring_options(measure),
         context=context or ContextOptions(),
         verify=VerifyOptions(shortlist=0),
     )
@@ -86,26 +91,26 @@ RECIPES: dict[str, Recipe] = {
     ),
     "hamming": Recipe(
         description="Hamming embedding alone (BURST-09 §3)",
-        scoring=ScoringOptions(intra="none", weak_geometry=False),
+        scoring=HammingOptions(intra="none", weak_geometry=False),
         verify=_UNVERIFIED,
     ),
     "density-hamming": Recipe(
         description="as burst, matches weighed by density ratio (DRE-12) instead of idf and distance",
-        scoring=ScoringOptions(weights="density", mixture=0.03),
+        scoring=HammingOptions(weights="density", mixture=0.03),
         verify=_UNVERIFIED,
     ),
     "knn": Recipe(
         description="the nearest descriptors vote, by density ratio (DRE-12); keeps 8 bytes more per feature (IVFADC)",
         indexing=IndexingOptions(keep="codes"),
         assign=AssignOptions(neighbours=5, ratio=ALL_NEAREST),
-        scoring=ScoringOptions(measure="knn", weights="density", mixture=0.006),
+        scoring=KnnOptions(weights="density", mixture=0.006),
         verify=_UNVERIFIED,
     ),
     "knn-exact": Recipe(
         description="as knn, but among all descriptors, which are kept; for comparison, since it is slow",
         indexing=IndexingOptions(keep="descriptors"),
         assign=AssignOptions(neighbours=1),
-        scoring=ScoringOptions(measure="knn", weights="density", mixture=0.1, nearest=20),
+        scoring=KnnOptions(weights="density", mixture=0.1, nearest=20),
         verify=_UNVERIFIED,
     ),
     "context": Recipe(
@@ -163,13 +168,32 @@ def read(path: Path) -> Recipe:
         raise OptionError(f"cannot read the recipe {path}: {error}") from None
     base = recipe(str(values.pop("base", DEFAULT)))
     description = str(values.pop("description", f"{path.stem} (own recipe)"))
-    stages = {f.name: getattr(base, f.name) for f in fields(Recipe) if f.name in STAGES}
     for name, table in values.items():
         if name not in STAGES or not isinstance(table, dict):
             raise OptionError(f"unknown entry {name!r} in {path}; known: base, description, {', '.join(STAGES)}")
-        known = {f.name: getattr(stages[name], f.name) for f in fields(STAGES[name])}
-        stages[name] = from_dict(STAGES[name], {**known, **table})
-    return Recipe(description=description, **stages)
+    try:
+        return change(replace(base, description=description), values)
+    except OptionError as error:
+        raise OptionError(f"{error} (in {path})") from None
+
+
+def change(recipe: Recipe, values: Mapping[str, Mapping[str, object]]) -> Recipe:
+    """The recipe with these options, by stage and name. One that then has no effect is an OptionError."""
+    chosen = {stage: getattr(recipe, stage) for stage in STAGES}
+    for stage, given in values.items():
+        chosen[stage] = _changed(chosen[stage], given)
+    for stage, given in values.items():  # whatever the order in which they are given
+        require_used(stage, given, chosen)
+    return replace(recipe, **chosen)
+
+
+def _changed(options: Options, values: Mapping[str, object]) -> Options:
+    """Another measure than before has options of its own, which start from their defaults."""
+    if isinstance(options, ScoringOptions):
+        kind = measure_options(str(values.get("measure", options.measure)))
+        if kind is not type(options):
+            return from_dict(kind, dict(values))
+    return replace(options, **values)
 
 
 def write(path: Path, *, base: str, description: str, changed: Mapping[str, Mapping[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from .features import DETECTORS, extract
-from .options import FeatureOptions, ScoringOptions, VerifyOptions
+from .options import FeatureOptions, HammingOptions, KnnOptions, ScoringOptions, VerifyOptions
 from .postings import GEOMETRY, build, of_picture
 from .rerank import Placed, verify
 from .scoring import (
@@ -28,9 +28,12 @@ from .types import Features, Picture, Words
 from .vocabulary.nearest import Cells, CellSearch
 from .vocabulary.tree import Tree, TreeSearch
 
-EVERY_MEASURE = [
-    ScoringOptions(measure=measure, weak_geometry=weak_geometry, inter=True, weights=weights)
-    for measure, weak_geometry, weights in product(MEASURES, (False, True), ("idf", "density"))
+EVERY_MEASURE: list[ScoringOptions] = [
+    *(measure.options() for measure in MEASURES.values()),
+    *(
+        HammingOptions(weak_geometry=weak_geometry, inter=True, weights=weights)
+        for weak_geometry, weights in product((False, True), ("idf", "density"))
+    ),
 ]
 
 
@@ -57,7 +60,7 @@ def warm(*, scoring: Sequence[ScoringOptions] = EVERY_MEASURE, detectors: Iterab
     byte = nothing.astype(np.uint8)
     CellSearch(byte, Cells(byte, np.zeros(1, np.int32))).search(nothing, 1)
     TreeSearch(nothing, Tree(nothing[:0], np.ones(2, np.int64))).search(nothing, 1)
-    matches(words, segment, np.zeros(1, np.int32), ScoringOptions())
+    matches(words, segment, np.zeros(1, np.int32), VerifyOptions().threshold)
     blank = Picture(np.zeros((32, 32), np.uint8), 32, 32)
     for detector in {*detectors} & {*DETECTORS}:  # features that another program gives need none
         extract(blank, options=FeatureOptions(detector=detector))
@@ -66,7 +69,7 @@ def warm(*, scoring: Sequence[ScoringOptions] = EVERY_MEASURE, detectors: Iterab
 
 
 def _warm_neighbours(query: Query) -> None:
-    options, position, one = ScoringOptions(measure="knn"), np.zeros((1, 2), np.float32), np.ones(1, np.float32)
+    options, position, one = KnnOptions(), np.zeros((1, 2), np.float32), np.ones(1, np.float32)
     tables = Tables(np.zeros((1, 1), np.float32), np.zeros((1, 1, 256), np.float32))
     for kind, codes in ((np.uint8, None), (np.float32, None), (np.uint8, lambda: tables)):
         descriptor = np.zeros((1, 1), kind)

@@ -136,9 +136,10 @@ def test_a_similarity_that_an_index_keeps(pictures: Path, tmp_path: Path) -> Non
     ("words", "error"),
     [
         ([], "give folders or picture files to index, --features, or --clusters"),
-        (["--set", "clusters.seed=2"], "options of clusters need --clusters"),
+        (["--set", "clusters.sample=2"], "options of clusters need --clusters"),
         (["--clusters", 2, "--set", "clusters.count=3"], "contradict each other"),
         (["--clusters", 2, "--set", "clusters.probe=3"], "resight search --probe"),
+        (["--clusters", 0, "--set", "clusters.sample=2"], "clusters.sample is used only where clusters.count is at"),
         (["--clusters", 9], "4 pictures cannot make 9 clusters; take fewer, or add pictures first"),
     ],
 )
@@ -261,15 +262,21 @@ def test_region_recipe_and_settings(pictures: Path, tmp_path: Path) -> None:
     assert (
         run_json("search", index, pictures / "0.png", "--recipe", "bow-l2")["results"][0]["hits"][0]["inliers"] is None
     )
-    for wrong in (
-        ("--region", "1,2,3"),
-        ("--recipe", "magic"),
-        ("--set", "scoring.sgima=3"),
-        ("--set", "scoring.sigma=much"),
-        ("--set", "sigma=3"),
-        ("--set", "features.max_side=3"),
-    ):
-        assert run_json("search", index, pictures / "0.png", *wrong, code=2)["error"]
+    for wrong, error in {
+        ("--region", "1,2,3"): "a region is four numbers",
+        ("--recipe", "magic"): "unknown recipe 'magic'",
+        ("--set", "scoring.sgima=3"): "the measure hamming has no option 'sgima'; it has closest_only, inter, ",
+        ("--set", "scoring.beta=3"): "the measure hamming has no option 'beta' (an option of negative); it has ",
+        ("--set", "scoring.measure=best"): "unknown measure 'best'; known: asymmetric, burst, ",
+        ("--recipe", "bow-l1", "--set", "verify.tolerance=0.1"): "used only where verify.shortlist is at least 1",
+        ("--set", "clusters.count=3"): "clusters.count is a matter of indexing: resight index --clusters",
+        ("--set", "scoring.sigma=much"): "option 'sigma' must be float, not 'much'",
+        ("--set", "sigma=3"): "write STAGE.OPTION=VALUE",
+        ("--set", "features.max_side=3"): "with one of the stages assign, scoring, ",
+    }.items():
+        assert error in run_json("search", index, pictures / "0.png", *wrong, code=2)["error"]
+    other = ("--set", "scoring.beta=3", "--set", "scoring.measure=negative")
+    assert run_json("search", index, pictures / "0.png", *other)["results"][0]["hits"][0]["key"].endswith("0.png")
     run("index", pictures, "--into", index, "--set", "features.max_features=200", code=2)
 
 

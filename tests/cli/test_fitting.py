@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from resight.cli import app
 from resight.evaluation.fitting import MIXTURES
+from resight.options import DensityOptions
 from resight.recipes import RECIPES, recipe
 
 from ..support.commands import run, run_json
@@ -48,8 +49,7 @@ def test_from_pictures_to_a_search_with_the_fitted_recipe(learning: Path, held: 
     toml = tmp_path / "own.toml"
     assert fitted["recipe"] == str(toml)
     written = recipe(str(toml))
-    assert written.scoring.mixture == fitted["mixture"]
-    assert written.scoring.measure == "density"
+    assert written.scoring == DensityOptions(mixture=fitted["mixture"])
     assert written.features.contrast == 0.02
     assert "fitted on 6 pictures of held" in written.description
     assert facts["fingerprint"] in written.description

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from resight.context import Reference, Terms, contextual, distances, nearest, require_context
 from resight.context.neighbours import smallest
 from resight.errors import UsageError
-from resight.options import ContextOptions, ScoringOptions
+from resight.options import (
+    BurstOptions,
+    ContextOptions,
+    CosineOptions,
+    DensityOptions,
+    HammingOptions,
+    L1Options,
+    ScoringOptions,
+    scoring_options,
+)
 from resight.postings import forward
 from resight.scoring import CollectionStatistics, Query, SegmentView, collection_statistics
 
@@ -27,7 +36,7 @@ def weighed(
 ) -> tuple[SegmentView, CollectionStatistics]:
     """Pictures whose words all weigh the same."""
     segment = SegmentView.of(lists_of(pictures, k), pictures=len(pictures))
-    scoring = scoring or ScoringOptions()
+    scoring = scoring or HammingOptions()
     return segment, collection_statistics([segment], scoring, idf=np.ones(k, np.float32))
 
 
@@ -60,7 +69,10 @@ def test_distances_are_those_of_vectors(measure: str) -> None:
     """l1 and l2 against dense vectors; the same in both directions by each of these measures."""
     collection = random_collection(5, features=60)
     n = len(collection.pictures)
-    scoring = ScoringOptions(measure=measure, weak_geometry=False, intra="none", mixture=1e-6)  # where log x + 1 is x
+    scoring = {
+        "hamming": HammingOptions(weak_geometry=False, intra="none"),
+        "density": DensityOptions(mixture=1e-6),  # where log x + 1 is x
+    }.get(measure, scoring_options(measure))
     near = nearest(*weighed(collection.pictures, collection.k, scoring), kept=n, scoring=scoring)
     found = np.full((n, n), np.inf)
     for i, (others, apart) in enumerate(zip(near.picture, near.distance, strict=True)):
@@ -78,7 +90,7 @@ def test_distances_are_those_of_vectors(measure: str) -> None:
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32), measure=st.sampled_from(MEASURES))
 def test_kept_neighbours_are_the_first_of_all(seed: int, measure: str) -> None:
-    collection, scoring = random_collection(seed), ScoringOptions(measure=measure)
+    collection, scoring = random_collection(seed), scoring_options(measure)
     known = weighed(collection.pictures, collection.k, scoring)
     whole, few = (nearest(*known, kept=kept, scoring=scoring) for kept in (len(collection.pictures), 5))
     assert np.array_equal(few.picture, whole.picture[:, :5])
@@ -92,7 +104,7 @@ def test_kept_neighbours_are_the_first_of_all(seed: int, measure: str) -> None:
 def test_a_later_picture_gets_the_term_it_would_have_had(measure: str, method: str) -> None:
     """Terms of a picture left out, computed against the others, are close to those computed with it."""
     collection = random_collection(8, pictures=80, features=60)
-    scoring = ScoringOptions(measure=measure, weak_geometry=False)
+    scoring = HammingOptions(weak_geometry=False) if measure == "hamming" else scoring_options(measure)
     context = ContextOptions(method=method, epsilon=1e-7, kept=0)
     whole = learn(collection, scoring, context)
     last = collection.pictures.pop()
@@ -105,7 +117,7 @@ def test_a_later_picture_gets_the_term_it_would_have_had(measure: str, method: s
 def test_terms_of_later_pictures_by_hand() -> None:
     """Of unit vectors (1, 0), (0, 1) and (1, 1) / √2, cosine gives the last distances √2 and √2 to the others."""
     shown = weighed([picture([0]), picture([1]), picture([2])], 4)
-    scoring, terms = ScoringOptions(measure="cosine"), Terms(np.array([2.0, 3.0, 1.0]), radius=5.0)
+    scoring, terms = CosineOptions(), Terms(np.array([2.0, 3.0, 1.0]), radius=5.0)
     for method, alpha, right in (("cdm", 0.5, 5 / (np.sqrt(2) * 2.5)), ("nicdm", 0.25, (5 / np.sqrt(2)) ** 0.25)):
         reference = Reference(*shown, terms, scoring, ContextOptions(method=method, neighbours=2, alpha=alpha))
         found = reference.terms_of([picture([0, 1]), picture([3]), picture([0])])
@@ -118,8 +130,8 @@ def test_terms_of_later_pictures_by_hand() -> None:
 def test_exact_copies_are_no_crowd(measure: str) -> None:
     """However many copies of a picture there are, its term, theirs and all others stay what they were."""
     collection = random_collection(9, pictures=40, features=60)
-    name, _, weights = measure.partition(" ")
-    scoring, context = ScoringOptions(measure=name, weights=weights or "idf"), ContextOptions(method="cdm", kept=0)
+    scoring = HammingOptions(weights="density") if measure == "hamming density" else scoring_options(measure)
+    context = ContextOptions(method="cdm", kept=0)
     before = learn(collection, scoring, context).terms.delta
     collection.pictures += [collection.pictures[3]] * 15
     after = learn(collection, scoring, context)
@@ -134,13 +146,13 @@ def test_exact_copies_are_no_crowd(measure: str) -> None:
 def test_a_reference_of_one_picture_says_nothing(method: str) -> None:
     collection = random_collection(4)
     only = weighed(collection.pictures[:1], collection.k)
-    reference = Reference.learn(*only, scoring=ScoringOptions(), context=ContextOptions(method=method))
+    reference = Reference.learn(*only, scoring=HammingOptions(), context=ContextOptions(method=method))
     assert reference.terms.delta.tolist() == [1]
     assert reference.terms_of(collection.pictures[1:4]).tolist() == [1, 1, 1]
 
 
 def test_a_neighbourhood_is_never_cut() -> None:
-    collection, scoring = random_collection(7, features=60), ScoringOptions(measure="l1")
+    collection, scoring = random_collection(7, features=60), L1Options()
     short, long = (learn(collection, scoring, ContextOptions(method="nicdm", kept=kept)) for kept in (2, 10))
     assert short.terms.delta.tolist() == long.terms.delta.tolist()
 
@@ -148,7 +160,7 @@ def test_a_neighbourhood_is_never_cut() -> None:
 @pytest.mark.parametrize("measure", MEASURES)
 def test_a_reference_survives_being_stored(measure: str) -> None:
     collection = random_collection(6)
-    scoring, context = ScoringOptions(measure=measure), ContextOptions(method="cdm", neighbours=3)
+    scoring, context = scoring_options(measure), ContextOptions(method="cdm", neighbours=3)
     reference = learn(collection, scoring, context)
     again = Reference.from_bytes(reference.to_bytes())
     assert (again.scoring, again.context, again.terms.radius) == (scoring, context, reference.terms.radius)
@@ -167,5 +179,5 @@ def test_contextual_scores_order_by_distance_times_term() -> None:
 @pytest.mark.parametrize("measure", ["knn", "negative", "asymmetric"])
 def test_measures_that_have_no_terms_are_refused(measure: str) -> None:
     with pytest.raises(UsageError, match=rf"^context .*, not for measure '{measure}'; set context\.method=none$"):
-        require_context(ScoringOptions(measure=measure))
-    require_context(ScoringOptions(measure="burst"))
+        require_context(scoring_options(measure))
+    require_context(BurstOptions())

@@ -24,8 +24,9 @@ from resight.options import (
     AssignOptions,
     ClusterOptions,
     ExpandOptions,
+    HammingOptions,
     IndexingOptions,
-    ScoringOptions,
+    NegativeOptions,
     StoreOptions,
 )
 from resight.recipes import RECIPES, Recipe
@@ -181,11 +182,11 @@ def test_sure_hits_alone(recipe: str, alone: Index, twin: Index) -> None:
 
 
 OWN: dict[str, Recipe] = {
-    "inter-image burst weights": replace(RECIPES["burst"], scoring=ScoringOptions(inter=True)),
-    "density, inter": replace(RECIPES["verified"], scoring=ScoringOptions(inter=True, weights="density", mixture=0.03)),
+    "inter-image burst weights": replace(RECIPES["burst"], scoring=HammingOptions(inter=True)),
+    "density, inter": replace(RECIPES["verified"], scoring=HammingOptions(inter=True, weights="density", mixture=0.03)),
     "expansion by union": replace(RECIPES["expanded"], expand=ExpandOptions(kind="union")),
     "expansion by density": replace(RECIPES["expanded"], scoring=RECIPES["density-hamming"].scoring),
-    "expansion by negative evidence": replace(RECIPES["expanded"], scoring=ScoringOptions(measure="negative")),
+    "expansion by negative evidence": replace(RECIPES["expanded"], scoring=NegativeOptions()),
     "nothing verified": replace(RECIPES["union"], verify=replace(RECIPES["union"].verify, shortlist=1)),
 }
 
@@ -299,8 +300,6 @@ def test_an_empty_index(tmp_path: Path) -> None:
     with spread(tmp_path / "i", 3) as index:
         for recipe in ("expanded", "bow-negative", "density"):
             assert not index.search(QUERY, recipe=recipe).hits
-        with pytest.raises(UsageError, match="unknown measure 'best'"):
-            index.search(QUERY, recipe=replace(RECIPES["burst"], scoring=ScoringOptions(measure="best")))
 
 
 def test_errors_come_back_as_they_are(made: Path, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from resight.evaluation.experiments.outcome import CAUTION
 from resight.evaluation.experiments.run import FOLDERS
 from resight.evaluation.measures import Truth, score
 from resight.features import DETECTORS
+from resight.options import HammingOptions
 from resight.recipes import RECIPES
 from resight.store import open_snapshot
 from resight.vocabulary import Vocabulary
@@ -142,7 +143,9 @@ def test_rows_of_burst_09_differ_as_their_labels_say() -> None:
     scoring = {row.label: row.recipe.scoring for row in EXPERIMENTS["burst-components"].rows}
     for assignment in ("SA", "MA"):
         weights, intra = scoring[f"weights, {assignment}"], scoring[f"weights, intra, {assignment}"]
-        assert (weights.sigma, weights.threshold, weights.intra, weights.inter) == (16, 24, "none", False)
+        assert weights == HammingOptions(sigma=16, threshold=24, intra="none", inter=False)
+        assert isinstance(weights, HammingOptions)
+        assert isinstance(intra, HammingOptions)
         assert scoring[f"weights, MMR, {assignment}"] == replace(weights, closest_only=True)
         assert intra == replace(weights, intra="root-share")
         assert scoring[f"weights, intra, inter, {assignment}"] == replace(intra, inter=True)

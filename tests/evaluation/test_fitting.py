@@ -13,7 +13,7 @@ from resight.evaluation.fitting import MIXTURES, best, fit_mixture, with_mixture
 from resight.evaluation.runner import Runner
 from resight.features import extract
 from resight.images import from_array
-from resight.options import FeatureOptions, ImageOptions, VocabularyOptions
+from resight.options import DensityOptions, FeatureOptions, ImageOptions, KnnOptions, VocabularyOptions
 from resight.recipes import RECIPES
 from resight.vocabulary import train
 
@@ -67,7 +67,7 @@ def test_figures_are_those_of_an_evaluation(tmp_path: Path) -> None:
     assert len(set(fit.figures.values())) > 1
     for mixture in (0.0003, 0.06, 0.6):
         alone = Runner(cache=tmp_path / "alone", vocabulary=vocabulary).evaluate(
-            dataset, {"alone": replace(recipe, scoring=replace(recipe.scoring, mixture=mixture))}
+            dataset, {"alone": replace(recipe, scoring=DensityOptions(mixture=mixture))}
         )
         assert fit.figures[mixture] == alone.rows[0].means["map"]
     indexes = list((tmp_path / "fit" / "indexes").iterdir())
@@ -76,8 +76,8 @@ def test_figures_are_those_of_an_evaluation(tmp_path: Path) -> None:
 
 def test_only_the_mixture_changes() -> None:
     changed = with_mixture(RECIPES["knn"], 0.3)
-    assert changed.scoring.mixture == 0.3
-    assert with_mixture(changed, RECIPES["knn"].scoring.mixture) == RECIPES["knn"]
+    assert changed.scoring == KnnOptions(weights="density", mixture=0.3)
+    assert with_mixture(changed, 0.006) == RECIPES["knn"]
 
 
 def test_a_runner_reads_pictures_as_it_is_told(tmp_path: Path) -> None:

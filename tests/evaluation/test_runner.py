@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,8 @@ from resight.evaluation.runner import Runner, parse_sets
 from resight.features import extract
 from resight.images import from_array
 from resight.index import Index
-from resight.options import FeatureOptions, IndexingOptions, VocabularyOptions, to_dict
-from resight.recipes import RECIPES, STAGES, recipe
+from resight.options import FeatureOptions, HammingOptions, IndexingOptions, Options, VocabularyOptions, to_dict
+from resight.recipes import DEFAULT, RECIPES, STAGES, recipe
 from resight.recipes import write as write_recipe
 from resight.store import read_manifest
 from resight.vocabulary import Vocabulary, train
@@ -157,13 +158,11 @@ def test_recipes_from_toml(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('description = "Mine"\nbase = "hamming"\n[scoring]\nsigma = 12.0\n[features]\nmax_features = 500\n')
     mine = recipe(str(file))
-    assert (mine.description, mine.scoring.sigma, mine.features.max_features) == ("Mine", 12.0, 500)
+    assert (mine.description, mine.features.max_features) == ("Mine", 500)
+    assert mine.scoring == HammingOptions(intra="none", weak_geometry=False, sigma=12.0)
     assert mine.verify.shortlist == 0  # from the base
     for text, message in (
-        (
-            "[scoring]\nsgima = 1.0",
-            "known: alpha, beta, closest_only, inter, intra, measure, mixture, nearest, power, sigma",
-        ),
+        ("[scoring]\nsgima = 1.0", "the measure hamming has no option 'sgima'; it has closest_only, inter, intra, mix"),
         ("[magic]\na = 1", "known: base, description, features, indexing, assign"),
         ("base = 'nothing'", "unknown recipe 'nothing'"),
         ("not toml", "cannot read"),
@@ -176,19 +175,29 @@ def test_recipes_from_toml(tmp_path: Path) -> None:
         recipe(str(tmp_path / "missing.toml"))
 
 
+def set_in(options: Options, base: Options) -> dict[str, Any]:
+    """What is not as in the base, or by default where the measure is another."""
+    usual = to_dict(base if type(base) is type(options) else type(options)())
+    changed = {name: value for name, value in to_dict(options).items() if value != usual[name]}
+    return changed if type(base) is type(options) else {"measure": to_dict(options)["measure"], **changed}
+
+
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_written_recipe_is_read_as_it_was(name: str, tmp_path: Path) -> None:
     description = 'a "quoted" \\ λ,\n\tlines and \x7f \x00 😀'
-    stages = {stage: to_dict(getattr(RECIPES[name], stage)) for stage in STAGES}
-    write_recipe(tmp_path / "mine.toml", base="union", description=description, changed=stages)
+    stages = {stage: set_in(getattr(RECIPES[name], stage), getattr(RECIPES[DEFAULT], stage)) for stage in STAGES}
+    write_recipe(tmp_path / "mine.toml", base=DEFAULT, description=description, changed=stages)
     assert recipe(str(tmp_path / "mine.toml")) == replace(RECIPES[name], description=description)
 
 
 def test_a_written_recipe_replaces_what_was_there(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("an older one")
-    write_recipe(file, base="density", description="mine", changed={"scoring": {"mixture": 0.0003, "inter": True}})
-    assert file.read_text() == ('base = "density"\ndescription = "mine"\n\n[scoring]\nmixture = 0.0003\ninter = true\n')
+    changed = {"scoring": {"mixture": 0.0003, "inter": True}}
+    write_recipe(file, base="density-hamming", description="mine", changed=changed)
+    assert file.read_text() == (
+        'base = "density-hamming"\ndescription = "mine"\n\n[scoring]\nmixture = 0.0003\ninter = true\n'
+    )
     assert [p.name for p in tmp_path.iterdir()] == ["mine.toml"]
 
 

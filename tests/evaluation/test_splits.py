@@ -11,12 +11,12 @@ import pytest
 from resight.evaluation.datasets import Dataset, Query
 from resight.evaluation.measures import Truth
 from resight.evaluation.splits import Contents, Fitted, Half, cut, halves, judge_splits
-from resight.options import LearnOptions, ScoringOptions
+from resight.options import AsymmetricOptions, CosineOptions, LearnOptions, LearntOptions
 
 from ..support.things import Array, lists_of, shown, things
 
 K, EACH = 300, 4
-COSINE = ScoringOptions(measure="cosine")
+COSINE = CosineOptions()
 
 
 def made_dataset(groups: int, others: int) -> Dataset:
@@ -89,7 +89,7 @@ def test_means_and_wins_of_splits() -> None:
     systems = {
         "cosine": Fitted([COSINE]),
         "same": Fitted([COSINE]),
-        "asymmetric": Fitted([ScoringOptions(measure="asymmetric", alpha=0.0)]),
+        "asymmetric": Fitted([AsymmetricOptions(alpha=0.0)]),
     }
     found = judge_splits(dataset, contents, systems, seeds=range(4))
     cuts = [cut(dataset, contents, seed) for seed in range(4)]
@@ -128,14 +128,14 @@ def made_half(seed: int, count: int = 20) -> Half:
 def test_learnt_weights_are_better_on_the_other_half() -> None:
     training, test = made_half(0), made_half(1)
     plain = Fitted([COSINE]).judge(training, test)
-    learnt = Fitted([ScoringOptions(measure="learnt")], LearnOptions(word_groups=2, rounds=60)).judge(training, test)
+    learnt = Fitted([LearntOptions()], LearnOptions(word_groups=2, rounds=60)).judge(training, test)
     assert plain.keys() == learnt.keys() == {"map", "recall@1"}
     assert learnt["map"] > plain["map"]
 
 
 def test_the_training_half_chooses() -> None:
     training, test = made_half(0), made_half(1)
-    choices = [ScoringOptions(measure="asymmetric", alpha=alpha) for alpha in (0.0, 0.5, 1.0, 3.0)]
+    choices = [AsymmetricOptions(alpha=alpha) for alpha in (0.0, 0.5, 1.0, 3.0)]
     best = max(choices, key=lambda options: training.judge(options)["map"])
     assert Fitted(choices).judge(training, test) == test.judge(best)
     assert len({training.judge(options)["map"] for options in choices}) > 1

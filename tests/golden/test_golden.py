@@ -18,8 +18,8 @@ from resight.store.manifest import FORMAT
 
 from ..support import oracle
 from ..support.stored import (
+    INTER,
     QUERIES,
-    RECIPES_ASKED,
     change,
     complete,
     entry,
@@ -155,7 +155,7 @@ def require_clusters(folder: Path, held: dict[str, Entry]) -> None:
         nearest = snapshot.clusters.visit(QUERIES[0].word)[0]
         visited = [key for key, cluster in cluster_of.items() if cluster == nearest]
         for measure in possible(snapshot):
-            if RECIPES_ASKED[measure].scoring.inter:
+            if measure == INTER:
                 continue  # weights depend on what is visited
             found = dict(ranking(snapshot, measure, QUERIES[0], probe=1))
             right = oracle.scores(held, QUERIES[0], measure, visited)

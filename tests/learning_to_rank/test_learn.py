@@ -12,7 +12,7 @@ from resight.errors import UsageError
 from resight.learning_to_rank import Examples, TrainingQuery, Trial, examples, learn
 from resight.learning_to_rank.learn import _fit
 from resight.learning_to_rank.patterns import finest
-from resight.options import LearnOptions, ScoringOptions
+from resight.options import CosineOptions, LearnOptions
 
 from ..support.things import all_asked, dense, lists_of, things
 
@@ -91,7 +91,7 @@ def test_queries_for_one_thing_share_a_fold() -> None:
 
 def test_rivals_are_irrelevant_pictures_the_most_alike_and_some_others() -> None:
     given = made(0, options=replace(OPTIONS, rivals=8))
-    scored = given.scores(ScoringOptions(measure="cosine"))
+    scored = given.scores(CosineOptions())
     for query, rivals, scores in zip(given.asked, given.rivals, scored, strict=True):
         assert len(rivals) == 8 + 2
         assert not {*rivals.tolist()} & {*query.relevant.tolist(), *query.ignored.tolist()}

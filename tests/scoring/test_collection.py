@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from resight.options import ScoringOptions
+from resight.options import NegativeOptions, scoring_options
 from resight.scoring import Query, collection_statistics
 
 from ..support.quantised import (
@@ -27,7 +27,7 @@ SEEDS = range(8)
 
 
 def scores(query: Query, segments: Sequence[WeighedSegment], measure: str, **options: Any) -> Array:
-    return np.concatenate(score(query, segments, options=ScoringOptions(measure=measure, **options)))
+    return np.concatenate(score(query, segments, options=scoring_options(measure, **options)))
 
 
 def dense(collection: Collection) -> tuple[Array, Array, Array]:
@@ -140,7 +140,7 @@ def test_what_only_the_query_has_is_never_a_merit() -> None:
 
 
 def test_words_are_counted_over_all_segments() -> None:
-    collection, options = random_collection(4, removed=0.3), ScoringOptions(measure="negative")
+    collection, options = random_collection(4, removed=0.3), NegativeOptions()
     living = dense(collection)[2]
     for segments in ([collection.segment], collection.segments([0, 9, 25])):
         counted = collection_statistics(segments, options)

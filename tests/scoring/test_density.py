@@ -9,7 +9,7 @@ from math import log
 import numpy as np
 import pytest
 
-from resight.options import ScoringOptions
+from resight.options import DensityOptions, ScoringOptions, TfIdfOptions, TfOptions
 from resight.postings import cells
 from resight.scoring import Query
 from resight.scoring.density import vote_in_order
@@ -28,7 +28,7 @@ from ..support.quantised import (
 from .twins import density_score, popcount
 
 LAMBDA = 0.06
-DENSITY = ScoringOptions(measure="density", mixture=LAMBDA)
+DENSITY = DensityOptions(mixture=LAMBDA)
 ODDS = LAMBDA / (1 - LAMBDA)
 
 
@@ -55,8 +55,8 @@ def test_votes_of_every_query_feature_add_up() -> None:
 def test_baselines_by_hand() -> None:
     segment = segment_of([picture([0, 0, 1]), picture([1, 2])], 3, np.array([2.0, 0.5, 1.0]))
     query = picture([0, 0, 1, 2])
-    assert scores(query, [segment], ScoringOptions(measure="tf")).tolist() == [5, 2]  # 2 · 2 + 1 · 1; 1 + 1
-    assert scores(query, [segment], ScoringOptions(measure="tf-idf")).tolist() == [8.5, 1.5]
+    assert scores(query, [segment], TfOptions()).tolist() == [5, 2]  # 2 · 2 + 1 · 1; 1 + 1
+    assert scores(query, [segment], TfIdfOptions()).tolist() == [8.5, 1.5]
 
 
 def test_fixed_weights_of_matches_by_hand() -> None:

@@ -7,7 +7,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from resight.options import ScoringOptions
+from resight.options import HammingOptions
 from resight.scoring import hamming
 from resight.scoring.voting import INTRA
 
@@ -21,7 +21,7 @@ COMBINATIONS = [
 ]
 
 
-def named(options: ScoringOptions) -> str:
+def named(options: HammingOptions) -> str:
     chosen = [name for name in ("closest_only", "inter", "weak_geometry") if getattr(options, name)]
     return ", ".join([options.intra, *chosen, *(["size"] if options.size_power else [])])
 
@@ -33,8 +33,8 @@ def small_collection(seed: int) -> Collection:
 
 @pytest.mark.parametrize("options", COMBINATIONS, ids=named)
 @pytest.mark.parametrize(("seed", "threshold", "sigma"), [(0, 24, 16.0), (1, 64, 10.0), (2, 20, 64.0), (3, 26, 16.0)])
-def test_scores_equal_the_reference(options: ScoringOptions, seed: int, threshold: int, sigma: float) -> None:
-    options = ScoringOptions(**{**vars(options), "threshold": threshold, "sigma": sigma})
+def test_scores_equal_the_reference(options: HammingOptions, seed: int, threshold: int, sigma: float) -> None:
+    options = HammingOptions(**{**vars(options), "threshold": threshold, "sigma": sigma})
     collection = small_collection(seed)
     found = np.concatenate(score(collection.query, collection.segments([0, 3, 3, 4, 11]), options=options)).tolist()
     alive, idf = collection.alive.tolist(), collection.idf.tolist()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from resight.errors import UsageError
-from resight.options import ScoringOptions
+from resight.options import LearntOptions
 from resight.scoring import Query, Similarity
 from resight.scoring.learnt import positive
 
@@ -24,7 +24,7 @@ from ..support.quantised import (
     similarity,
 )
 
-LEARNT = ScoringOptions(measure="learnt")
+LEARNT = LearntOptions()
 
 
 def scores(query: Query, segment: WeighedSegment) -> Array:

@@ -10,7 +10,13 @@ import numpy.typing as npt
 import pytest
 
 from resight.errors import OptionError
-from resight.options import ScoringOptions
+from resight.options import (
+    AsymmetricOptions,
+    KnnOptions,
+    NegativeOptions,
+    ScoringOptions,
+    scoring_options,
+)
 from resight.postings import count
 from resight.scoring import MEASURES, Query, idf_weights, matches
 
@@ -21,7 +27,7 @@ Array = npt.NDArray[Any]
 SEEDS = range(12)
 # Every measure, some with other options, and the Hamming measure with each kind of weight.
 SYSTEMS = {
-    **{measure: ScoringOptions(measure=measure) for measure in MEASURES},
+    **{measure: scoring_options(measure) for measure in MEASURES},
     "hamming, plain": quantised.hamming(),
     "hamming, closest": quantised.hamming(closest_only=True, intra="count"),
     "hamming, intra": quantised.hamming(intra="root-share"),
@@ -29,15 +35,15 @@ SYSTEMS = {
     "hamming, weak geometry": quantised.hamming(weak_geometry=True),
     "hamming, all": quantised.hamming(intra="log-share", inter=True, weak_geometry=True, size_power=0.5),
     "hamming, density": quantised.hamming(intra="root-share", weak_geometry=True, weights="density"),
-    "knn, density": ScoringOptions(measure="knn", weights="density"),
-    "negative, all of the mean": ScoringOptions(measure="negative", beta=1.0),
-    "asymmetric, squared": ScoringOptions(measure="asymmetric", power=2),
+    "knn, density": KnnOptions(weights="density"),
+    "negative, all of the mean": NegativeOptions(beta=1.0),
+    "asymmetric, squared": AsymmetricOptions(power=2),
 }
 BY_WORD = {name: options for name, options in SYSTEMS.items() if options.measure != "knn"}
 BY_IDF = {
     name: options
     for name, options in SYSTEMS.items()
-    if options.measure not in ("tf", "density", "asymmetric", "learnt") and options.weights != "density"
+    if options.measure not in ("tf", "asymmetric", "learnt") and options.ratio_mixture is None
 }
 
 
@@ -47,7 +53,7 @@ def in_segment(query: Query, segment: WeighedSegment, options: ScoringOptions) -
 
 
 def scores_of(collection: Collection, measure: str) -> Array:
-    return in_segment(collection.query, collection.segment, ScoringOptions(measure=measure))
+    return in_segment(collection.query, collection.segment, scoring_options(measure))
 
 
 def dense(collection: Collection) -> tuple[Array, Array]:
@@ -119,7 +125,7 @@ BY_HAND = {
 @pytest.mark.parametrize("measure", BY_HAND)
 def test_worked_example(measure: str) -> None:
     segment = quantised.segment_of(PICTURES, 3, np.array(IDF))
-    scores = in_segment(quantised.picture([0, 1, 1]), segment, ScoringOptions(measure=measure))
+    scores = in_segment(quantised.picture([0, 1, 1]), segment, scoring_options(measure))
     assert IDF[:2] == pytest.approx([A, B], abs=1e-6)
     assert scores == pytest.approx(BY_HAND[measure], abs=2e-4)
     assert scores.dtype == np.float32
@@ -175,7 +181,7 @@ def test_matches_equal_a_double_loop(seed: int) -> None:
             slot = slot_of[lists.image[posting]]
             if h <= 24 and slot >= 0 and h < expected.get((row, int(slot)), [0, 0, 0, 65])[3]:
                 expected[row, int(slot)] = [int(slot), row, int(posting), h]
-    found = matches(query, segment, slot_of, ScoringOptions())
+    found = matches(query, segment, slot_of, 24)
     assert found.tolist() == list(expected.values())
     assert len(expected) > 20
 
@@ -183,9 +189,12 @@ def test_matches_equal_a_double_loop(seed: int) -> None:
 def test_no_matches_is_an_empty_table() -> None:
     collection = random_collection(0)
     nobody = np.full(len(collection.pictures), -1, np.int32)
-    assert matches(collection.query.words, collection.segment, nobody, ScoringOptions()).shape == (0, 4)
+    assert matches(collection.query.words, collection.segment, nobody, 24).shape == (0, 4)
     everybody = np.zeros(len(collection.pictures), np.int32)
-    assert matches(quantised.picture([]).words, collection.segment, everybody, ScoringOptions()).shape == (0, 4)
+    assert matches(quantised.picture([]).words, collection.segment, everybody, 24).shape == (
+        0,
+        4,
+    )
 
 
 # --- edges

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from resight.errors import UsageError
-from resight.options import ScoringOptions
+from resight.options import KnnOptions, ScoringOptions
 from resight.scoring import Query, Tables, neighbours
 from resight.vocabulary import Vocabulary
 from resight.vocabulary.codes import decode, encode
@@ -25,8 +25,8 @@ LAMBDA = 0.1
 ODDS = LAMBDA / (1 - LAMBDA)
 
 
-def knn(**options: Any) -> ScoringOptions:
-    return ScoringOptions(measure="knn", **{"weights": "density", "mixture": LAMBDA, **options})
+def knn(**options: Any) -> KnnOptions:
+    return KnnOptions(**{"weights": "density", "mixture": LAMBDA, **options})
 
 
 def keeping(descriptors: Array, word: Array | None = None, code: Array | None = None) -> Query:
@@ -95,7 +95,7 @@ class Made:
         assert shown.descriptors is not None
         return encode(self.vocabulary, shown.descriptors, shown.words.word)
 
-    def wanted(self, options: ScoringOptions, *, exact: bool) -> Array:
+    def wanted(self, options: KnnOptions, *, exact: bool) -> Array:
         """All distances, sorted."""
         stored = np.concatenate([p.descriptors for p in self.pictures if p.descriptors is not None]).astype(float)
         word = np.concatenate([p.words.word for p in self.pictures])

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resight.options import ScoringOptions
+from resight.options import HammingOptions
 from resight.postings import GEOMETRY, SHAPED, as_bytes
 from resight.scoring import voting
 from resight.scoring.hamming import match_weights
@@ -64,7 +64,7 @@ def queries(draw: st.DrawFn) -> Asked:
     collection = draw(collections)
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     lists, query = quantised.lists_of(collection.pictures, collection.k), collection.query.words
-    weights = match_weights(ScoringOptions(sigma=draw(st.floats(12, 64))))
+    weights = match_weights(HammingOptions(sigma=draw(st.floats(12, 64))))
     intra = draw(st.sampled_from(list(voting.INTRA.values())))
     rule = voting.Rule(weights, draw(st.integers(0, 64)), draw(st.booleans()), intra)
     kind = draw(st.sampled_from([GEOMETRY, SHAPED]))

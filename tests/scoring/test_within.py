@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from resight.options import ScoringOptions
+from resight.options import scoring_options
 from resight.scoring import MEASURES, Query
 from resight.vocabulary import spans
 
@@ -17,7 +17,7 @@ from ..support.quantised import random_collection, score, segment_of
 @pytest.mark.parametrize("measure", sorted(MEASURES.keys() - {"learnt"}))  # which is learnt for one vocabulary
 @pytest.mark.parametrize("seed", range(3))
 def test_scores_of_some_words(measure: str, seed: int) -> None:
-    collection, options = random_collection(seed, k=30, features=150, removed=0.2), ScoringOptions(measure=measure)
+    collection, options = random_collection(seed, k=30, features=150, removed=0.2), scoring_options(measure)
 
     def within(shown: Query, span: range) -> Query:
         return replace(shown, words=shown.words.within(span))

@@ -17,7 +17,7 @@ from resight.features import extract
 from resight.images import from_array
 from resight.options import ContextOptions, ExpandOptions, FeatureOptions, IndexingOptions, VerifyOptions
 from resight.postings import encode
-from resight.recipes import RECIPES
+from resight.recipes import RECIPES, change
 from resight.scoring import Query
 from resight.search import SegmentGroup, quantise, stored_query
 from resight.search.expand import _seen_in, _union
@@ -118,8 +118,8 @@ def test_rankings_do_not_depend_on_what_is_kept(indexes: dict[str, Path]) -> Non
 def test_nearest_descriptors_find_the_wall(indexes: dict[str, Path], keep: str, weights: str, kind: str) -> None:
     """Asked with a picture and with a stored one; verified, and asked again with what was found."""
     base = RECIPES["knn-exact" if keep == "descriptors" else "knn"]
-    scoring = replace(base.scoring, weights=weights)
-    recipe = replace(base, scoring=scoring, verify=VerifyOptions(), expand=ExpandOptions(kind=kind))
+    recipe = change(base, {"scoring": {"weights": weights}})
+    recipe = replace(recipe, verify=VerifyOptions(), expand=ExpandOptions(kind=kind))
     query = np.ascontiguousarray(panorama(1)[:, 60 : SIZE - 10])
     with Index.open(indexes[keep]) as index:
         if keep == "nothing":

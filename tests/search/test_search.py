@@ -12,7 +12,16 @@ import pytest
 
 from resight import Index, learn
 from resight.errors import UsageError
-from resight.options import AssignOptions, ExpandOptions, IndexingOptions, ScoringOptions
+from resight.options import (
+    AssignOptions,
+    ExpandOptions,
+    HammingOptions,
+    IndexingOptions,
+    L1Options,
+    ScoringOptions,
+    VerifyOptions,
+    scoring_options,
+)
 from resight.recipes import RECIPES
 from resight.search import SegmentGroup, prepare, stored_query
 from resight.search.prepare import self_scores
@@ -158,7 +167,7 @@ def test_expansion_reaches_what_the_query_does_not_show(walls: Index, kind: str)
 @pytest.mark.parametrize("measure", ["burst", "negative", "asymmetric"])
 def test_expansion_with_measures_that_look_at_all_pictures(walls: Index, measure: str) -> None:
     query = np.ascontiguousarray(panorama(1)[:, 60 : SIZE - 10])
-    recipe = replace(RECIPES["expanded"], scoring=ScoringOptions(measure=measure), assign=AssignOptions(neighbours=1))
+    recipe = replace(RECIPES["expanded"], scoring=scoring_options(measure), assign=AssignOptions(neighbours=1))
     once = walls.search(query, recipe=replace(recipe, expand=ExpandOptions(results=0))).hits
     again = walls.search(query, recipe=recipe).hits
     assert lead(again) > max(1, lead(once))
@@ -195,6 +204,20 @@ def test_without_verified_results_expansion_changes_nothing(walls: Index) -> Non
 
 
 # --- hits
+
+
+@pytest.mark.parametrize("scoring", [HammingOptions(threshold=0), L1Options()], ids=["hamming", "l1"])
+def test_verification_matches_features_by_its_own_threshold(walls: Index, scoring: ScoringOptions) -> None:
+    """Whatever the measure, and whatever that takes for a match."""
+    counts = []
+    for bits in (8, 24):
+        recipe = replace(RECIPES["verified"], scoring=scoring, verify=VerifyOptions(threshold=bits))
+        hits = {hit.key: hit.inliers or 0 for hit in walls.search(part(panorama(1), 20), recipe=recipe).hits}
+        usual = replace(RECIPES["verified"], verify=VerifyOptions(threshold=bits))
+        by_default = {hit.key: hit.inliers or 0 for hit in walls.search(part(panorama(1), 20), recipe=usual).hits}
+        assert hits["wall 0"] == by_default["wall 0"]
+        counts.append(hits["wall 0"])
+    assert 4 <= counts[0] < counts[1]
 
 
 def test_confidence_ranks_and_filters(walls: Index) -> None:

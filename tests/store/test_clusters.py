@@ -26,12 +26,12 @@ from resight.store.segment import BOUNDS, CELLS, FOLDER, SUMS
 
 from ..support import oracle
 from ..support.stored import (
+    INTER,
     L1,
     NEAR,
     NEVER_MERGE,
     NO_DETECTOR,
     QUERIES,
-    RECIPES_ASKED,
     WORDS,
     QuickDisk,
     build,
@@ -97,7 +97,7 @@ def expect(folder: Path, entries: list[Entry], count: int) -> None:
                 assert found == sorted(found, key=lambda pair: (-pair[1], pair[0]))
                 right = oracle.scores(held, QUERIES[number], measure, visited)
                 assert dict(found) == pytest.approx(right, rel=1e-5)
-                if not RECIPES_ASKED[measure].scoring.inter:  # else weights depend on what is visited
+                if measure != INTER:  # else weights depend on what is visited
                     assert found == [pair for pair in flat[measure, number] if pair[0] in visited]
 
 

@@ -11,7 +11,7 @@ import pytest
 from resight import learn
 from resight.context import context_name
 from resight.errors import StoreError, UsageError
-from resight.options import ContextOptions, ScoringOptions
+from resight.options import ContextOptions, HammingOptions, ScoringOptions
 from resight.scoring import Query
 from resight.store import Writer, check, create, open_snapshot
 
@@ -51,7 +51,7 @@ def test_terms_do_not_depend_on_segments(tmp_path: Path) -> None:
     assert terms(tmp_path / "one") == terms(tmp_path / "three")
 
 
-@pytest.mark.parametrize("scoring", [L1, ScoringOptions()], ids=["l1", "hamming"])
+@pytest.mark.parametrize("scoring", [L1, HammingOptions()], ids=["l1", "hamming"])
 def test_what_comes_later_changes_no_term(tmp_path: Path, scoring: ScoringOptions) -> None:
     folder = tmp_path / "i"
     build(folder, ENTRIES[:5], ENTRIES[5:9])

@@ -20,6 +20,7 @@ from resight.store import Entry, Known, Snapshot, Writer, check, create, open_sn
 
 from ..support import oracle
 from ..support.stored import (
+    INTER,
     KEEPING_CODES,
     NO_DETECTOR,
     QUERIES,
@@ -172,7 +173,7 @@ class Operations(RuleBasedStateMachine):
             shown = [made(key, self.committed[key]).words.word for key in keys]
             visited = {key for key, c in zip(keys, snapshot.clusters.assign(shown), strict=True) if c == nearest}
             assert {key for key, _ in found} == visited
-            if not RECIPES_ASKED[measure].scoring.inter:
+            if measure != INTER:
                 assert found == [pair for pair in right[measure, number] if pair[0] in visited]
 
     def teardown(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, floor, log, sqrt
 
-from resight.options import ScoringOptions
+from resight.options import HammingOptions
 from resight.scoring import Query
 from resight.scoring.voting import SIZE_PRIOR, SIZES, TURN_PRIOR, TURNS
 
@@ -41,7 +41,7 @@ def features_of(picture: Query) -> list[Feature]:
 
 
 def hamming_scores(
-    query: Query, pictures: Sequence[Query], *, alive: Sequence[bool], idf: Sequence[float], options: ScoringOptions
+    query: Query, pictures: Sequence[Query], *, alive: Sequence[bool], idf: Sequence[float], options: HammingOptions
 ) -> list[float]:
     """One score for each picture, 0 for those that are not alive."""
     shown = [features_of(picture) for picture in pictures]
@@ -59,7 +59,7 @@ def hamming_scores(
 
 
 def _in_one_picture(
-    mine: Feature, picture: list[Feature], idf: Sequence[float], options: ScoringOptions
+    mine: Feature, picture: list[Feature], idf: Sequence[float], options: HammingOptions
 ) -> list[Match]:
     """The matches m(i, b, j) of a query descriptor in one picture, tamed within it."""
     same_word = [theirs for theirs in picture if theirs.word == mine.word]

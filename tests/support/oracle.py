@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping
 
+from resight.options import HammingOptions, to_dict
 from resight.scoring import Query
 from resight.store import Entry
 from resight.types import Words
@@ -50,18 +51,18 @@ def _against_all(q: Counter[int], d: Counter[int], every: list[Counter[int]], me
     if measure == "learnt":
         more = learnt(q, d) - learnt(q, Counter())
         return 1 + more if more > 0 else 1 / (1 - more)
-    options = RECIPES_ASKED[measure].scoring
+    options = to_dict(RECIPES_ASKED[measure].scoring)
     weight = [idf * idf for idf in _idf_of(every)]
     if measure == "burst":
         roots = [sum(math.sqrt(other[w]) for other in every) for w in range(WORDS)]
         return sum(weight[w] * q[w] * math.sqrt(math.sqrt(d[w]) / roots[w]) for w in q if d[w])
     if measure == "negative":
-        away = [options.beta * sum(other[w] for other in every) / len(every) for w in range(WORDS)]
+        away = [float(options["beta"]) * sum(other[w] for other in every) / len(every) for w in range(WORDS)]
         ours, theirs = ({w: counts[w] - away[w] for w in range(WORDS)} for counts in (q, d))
         product = sum(weight[w] * ours[w] * theirs[w] for w in range(WORDS))
         return (1 + product / (_length(ours) * _length(theirs))) / 2
     common = sum(min(q[w], other[w]) for other in every for w in q)
-    factor = max(options.alpha * sum(other.total() for other in every) / common - 1, 0)
+    factor = max(float(options["alpha"]) * sum(other.total() for other in every) / common - 1, 0)
     return 1 / (1 + (d - q).total() + factor * (q - d).total())
 
 
@@ -100,31 +101,33 @@ def _minimum(a: Mapping[int, float], b: Mapping[int, float]) -> float:
 
 def _hamming(entries: Mapping[str, Entry], query: Words, measure: str, visited: Collection[str]) -> dict[str, float]:
     pictures = [Query(entry.words, entry.geometry) for entry in entries.values()]
+    options = RECIPES_ASKED[measure].scoring
+    assert isinstance(options, HammingOptions)
     found = hamming_scores(
         asked(query),
         pictures,
         alive=[key in visited for key in entries],
         idf=_idf(entries),
-        options=RECIPES_ASKED[measure].scoring,
+        options=options,
     )
     return {key: value for key, value in zip(entries, found, strict=True) if value > 0}
 
 
 def _votes(entries: Mapping[str, Entry], query: Words, measure: str) -> dict[str, float]:
     """Features near to each of the query's, in order, vote for their pictures by density ratio or idf (DRE-12)."""
-    options = RECIPES_ASKED[measure].scoring
-    odds = options.mixture / (1 - options.mixture) * sum(len(entry.words) for entry in entries.values())
+    options = to_dict(RECIPES_ASKED[measure].scoring)
+    odds = options["mixture"] / (1 - options["mixture"]) * sum(len(entry.words) for entry in entries.values())
     idf, scores = _idf(entries), dict.fromkeys(entries, 0.0)
     for row, word in enumerate(query.word.tolist()):
         near = [
-            (_apart(query, row, entry, other, options.measure), key)
+            (_apart(query, row, entry, other, options["measure"]), key)
             for key, entry in entries.items()
             for other in range(len(entry.words))
             if entry.words.word[other] == word
         ]
-        if options.measure == "hamming":
-            near = [pair for pair in near if pair[0] <= options.threshold]
-        if options.measure == "knn" and near:
+        if options["measure"] == "hamming":
+            near = [pair for pair in near if pair[0] <= options["threshold"]]
+        if options["measure"] == "knn" and near:
             farthest = sorted(near)[max(round(math.sqrt(len(near))), 1) - 1][0]
             near = [pair for pair in near if pair[0] <= farthest]
         for (distance, key), count in Counter(near).items():

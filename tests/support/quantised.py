@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from resight.options import ScoringOptions
+from resight.options import HammingOptions, ScoringOptions
 from resight.postings import GEOMETRY, Lists, build
 from resight.scoring import (
     CollectionStatistics,
@@ -29,10 +29,10 @@ Array = npt.NDArray[Any]
 Numbers = Sequence[int] | Array
 
 
-def hamming(**options: Any) -> ScoringOptions:
+def hamming(**options: Any) -> HammingOptions:
     """The Hamming measure with these options, and without any weight that they do not ask for."""
     plain = {"closest_only": False, "intra": "none", "inter": False, "weak_geometry": False, "size_power": 0.0}
-    return ScoringOptions(measure="hamming", **{**plain, **options})
+    return HammingOptions(**{**plain, **options})
 
 
 def picture(

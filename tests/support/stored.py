@@ -22,9 +22,13 @@ from resight.options import (
     ClusterOptions,
     ContextOptions,
     FeatureOptions,
+    HammingOptions,
     IndexingOptions,
+    KnnOptions,
+    L1Options,
     ScoringOptions,
     StoreOptions,
+    scoring_options,
 )
 from resight.postings import GEOMETRY, SHAPED
 from resight.recipes import RECIPES, Recipe
@@ -44,20 +48,18 @@ CODES = 2  # bytes kept of each descriptor, where any are
 KEEPING_CODES = IndexingOptions(keep="codes")
 NEVER_MERGE = StoreOptions(merge_factor=1000)
 # One recipe for each measure, Hamming matches being weighed by their distance alone; and some with other weights.
-RECIPE_OF: dict[str, Recipe] = {
-    measure: replace(
-        RECIPES["hamming"], scoring=ScoringOptions(measure=measure, intra="none", inter=False, weak_geometry=False)
-    )
-    for measure in MEASURES
-}
-EVERY_WEIGHT = ScoringOptions(intra="root-share", inter=True, weak_geometry=True, size_power=0.5)
-RECIPES_ASKED = {
-    **RECIPE_OF,
-    "every weight": replace(RECIPES["hamming"], scoring=EVERY_WEIGHT),
-    "hamming density": replace(
-        RECIPES["hamming"], scoring=replace(RECIPE_OF["hamming"].scoring, weights="density", mixture=0.2)
-    ),
-    "knn density": replace(RECIPES["hamming"], scoring=replace(RECIPE_OF["knn"].scoring, weights="density")),
+BY_DISTANCE = HammingOptions(intra="none", inter=False, weak_geometry=False)
+EVERY_WEIGHT = HammingOptions(intra="root-share", inter=True, weak_geometry=True, size_power=0.5)
+INTER = "every weight"  # its scores depend on which pictures are visited
+RECIPES_ASKED: dict[str, Recipe] = {
+    name: replace(RECIPES["hamming"], scoring=scoring)
+    for name, scoring in {
+        **{measure: scoring_options(measure) for measure in MEASURES},
+        "hamming": BY_DISTANCE,
+        INTER: EVERY_WEIGHT,
+        "hamming density": replace(BY_DISTANCE, weights="density", mixture=0.2),
+        "knn density": KnnOptions(weights="density"),
+    }.items()
 }
 Ranking = list[tuple[str, float]]
 
@@ -239,7 +241,7 @@ def build_in_shards(
     return plan.asked
 
 
-L1, NEAR = ScoringOptions(measure="l1"), ContextOptions(method="cdm", neighbours=2)
+L1, NEAR = L1Options(), ContextOptions(method="cdm", neighbours=2)
 
 
 def learn_context(

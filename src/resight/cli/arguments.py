@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -12,8 +11,8 @@ import typer
 
 from ..engine import ENGINES
 from ..errors import OptionError, UsageError
-from ..options import ClusterOptions, Options, parse_value
-from ..recipes import STAGES, Recipe
+from ..options import ClusterOptions, Options, ScoringOptions, measure_options, parse_value, require_used
+from ..recipes import STAGES, Recipe, change
 from ..recipes import recipe as named_recipe
 from ..urls import Place, as_place
 from .app import MANIFEST, default_index
@@ -21,7 +20,7 @@ from .app import MANIFEST, default_index
 if TYPE_CHECKING:
     from ..interop import FeatureFile
 
-T = TypeVar("T")
+AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 ENGINE = Annotated[
     str, typer.Option("--engine", metavar="NAME", help=f"Where the work is done: {' or '.join(ENGINES)}.")
@@ -97,14 +96,26 @@ def given_features(path: Path | None, images: Path | None = None) -> AbstractCon
     return nullcontext()
 
 
-def build(kind: type[T], changed: dict[type[Options], dict[str, Any]]) -> T:
-    return kind(**changed[kind])  # type: ignore[index]
+def build(kind: type[AnyOptions], changed: dict[type[Options], dict[str, Any]]) -> AnyOptions:
+    """The options of a stage of its own, which none of another stage's matter to."""
+    made = kind(**changed[kind])
+    require_used(kind.stage, changed[kind], {kind.stage: made})
+    return made
 
 
 def chosen_recipe(name: str, settings: list[str] | None, *, probe: int | None = None) -> Recipe:
     """A named recipe with some options changed."""
     chosen = named_recipe(name)
-    changed = parse_settings(settings, *SEARCHING)
+    measure = _last_set("scoring.measure", settings) or chosen.scoring.measure
+    kinds = [measure_options(measure) if kind is ScoringOptions else kind for kind in SEARCHING]
+    changed = parse_settings(settings, *kinds)
     take_in(changed, ClusterOptions, "probe", ("--probe", probe))
-    stages = {kind.stage: replace(getattr(chosen, kind.stage), **values) for kind, values in changed.items()}
-    return replace(chosen, **stages)
+    if indexed := changed[ClusterOptions].keys() - {"probe"}:
+        raise OptionError(f"clusters.{min(indexed)} is a matter of indexing: resight index --clusters")
+    return change(chosen, {kind.stage: values for kind, values in changed.items()})
+
+
+def _last_set(name: str, settings: list[str] | None) -> str | None:
+    """What an option is set to, if it is."""
+    values = [value for key, _, value in (setting.partition("=") for setting in settings or []) if key == name]
+    return values[-1] if values else None

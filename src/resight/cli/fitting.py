@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..vocabulary import Vocabulary
 
 USUAL = "density"
-FITTED = [name for name, recipe in RECIPES.items() if recipe.scoring.uses_mixture]
+FITTED = [name for name, recipe in RECIPES.items() if recipe.scoring.ratio_mixture is not None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +30,7 @@ class Fitting:
 
     base: str
     recipe: Recipe
+    mixture: float  # the recipe's own λ
     dataset: Dataset
     out: Path
 
@@ -48,7 +49,7 @@ class Fitting:
                 f"λ was not fitted, since no picture in {self.dataset.root} was found by another of its group "
                 f"({len(found.skipped)} could not be read); the vocabulary is written, and can be used as it is"
             )
-        mixture = best(found.figures, self.recipe.scoring.mixture)
+        mixture = best(found.figures, self.mixture)
         pictures = len(self.dataset.images) - len(found.skipped)
         description = (
             f"as {self.base}, λ fitted on {pictures} pictures of {self.dataset.root.name} "
@@ -84,7 +85,8 @@ def wanted_fitting(
             raise UsageError("--recipe says whose λ is to be fitted: also give --held-out, the pictures to fit it on")
         return None
     base = name or USUAL
-    if base not in FITTED:
+    mixture = RECIPES[base].scoring.ratio_mixture if base in RECIPES else None
+    if mixture is None:
         raise UsageError(f"{base!r} has no λ that could be fitted; recipes that have: {', '.join(FITTED)}")
     recipe = replace(RECIPES[base], features=features)
     if recipe.indexing.keep == "codes" and not vocabulary.codes:
@@ -93,7 +95,7 @@ def wanted_fitting(
         raise UsageError(f"{out} would be both vocabulary and fitted recipe; name the vocabulary {out.stem}.npz")
     fitted = out.with_suffix(".toml")
     require_writable_file(fitted)
-    return Fitting(base=base, recipe=recipe, dataset=_held_out(held_out, learning), out=fitted)
+    return Fitting(base=base, recipe=recipe, mixture=mixture, dataset=_held_out(held_out, learning), out=fitted)
 
 
 def _held_out(folder: Path, learning: Iterable[Path]) -> Dataset:

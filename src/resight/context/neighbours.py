@@ -72,7 +72,7 @@ def nearest(
     return found
 
 
-def distances_of(query: Query, segments: Sequence[SegmentView], scope: Scope) -> list[Float32]:
+def distances_of(query: Query, segments: Sequence[SegmentView], scope: Scope[ScoringOptions]) -> list[Float32]:
     """The distance of a picture, each of whose features has one word, to all pictures of each segment.
 
     With clusters: to those in these; the others are infinitely far.
@@ -87,7 +87,7 @@ def distances_of(query: Query, segments: Sequence[SegmentView], scope: Scope) ->
 
 def _norm(words: Words, scoring: ScoringOptions) -> float:
     """What of the query a measure does not divide by, though it does by the like of the picture."""
-    if scoring.uses_mixture:
+    if scoring.ratio_mixture is not None:
         return len(words)
     _, counts = np.unique(words.word, return_counts=True)
     return float(np.linalg.norm(counts)) if scoring.measure == "hamming" else 1.0
@@ -100,7 +100,7 @@ def without_copies(row: Float32, own: float, scoring: ScoringOptions) -> Float32
     ratio pictures with few features may be nearer, by burst those with many.
     """
     copies = row <= 1.001 * own + (SAME if scoring.measure in ("l1", "l2") else 0)
-    if scoring.uses_mixture or scoring.measure == "burst":
+    if scoring.ratio_mixture is not None or scoring.measure == "burst":
         copies &= row >= 0.999 * own
     return np.where(copies, np.inf, row).astype(np.float32)
 

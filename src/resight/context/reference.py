@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import arrays_of
 from ..machine import processors
-from ..options import ContextOptions, ScoringOptions, from_dict, to_dict
+from ..options import ContextOptions, ScoringOptions, from_dict, scoring_options, to_dict
 from ..postings import build, frozen
 from ..scoring import CollectionStatistics, Query, Scope, SegmentView, collection_statistics
 from ..types import Float32
@@ -110,7 +110,6 @@ class Reference:
             pictures, bounds = len(arrays["delta"]), arrays.get("bounds")
             segment = SegmentView.of(lists, pictures=pictures, bounds=bounds)
             terms = Terms(arrays["delta"], described["radius"], described["far"])
-            scoring, context = described["scoring"], described["context"]
-            options = from_dict(ScoringOptions, scoring)
-            collection = collection_statistics([segment], options, idf=arrays["idf"])
-        return cls(segment, collection, terms, options, from_dict(ContextOptions, context))
+            scoring = scoring_options(**described["scoring"])
+            collection = collection_statistics([segment], scoring, idf=arrays["idf"])
+        return cls(segment, collection, terms, scoring, from_dict(ContextOptions, described["context"]))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log
 
-from ..recipes import Recipe
+from ..recipes import Recipe, change
 from .datasets import Dataset
 from .runner import Runner
 
@@ -42,4 +42,4 @@ def best(figures: Mapping[float, float], default: float) -> float:
 
 
 def with_mixture(recipe: Recipe, mixture: float) -> Recipe:
-    return replace(recipe, scoring=replace(recipe.scoring, mixture=mixture))
+    return change(recipe, {"scoring": {"mixture": mixture}})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..clusters import Clusters
+from ..clusters import SEED, Clusters
 from ..errors import UsageError
 from ..options import ClusterOptions
 from ..store import References, Segment, Snapshot, Writer
@@ -40,7 +40,7 @@ def _clusters(snapshot: Snapshot, options: ClusterOptions) -> Clusters:
             f"take clusters.sample={options.count} or more, or fewer clusters"
         )
     span = snapshot.spans[0]
-    pictures = sample_pictures(snapshot, options.sample, options.seed, span)
+    pictures = sample_pictures(snapshot, options.sample, SEED, span)
     return Clusters.learn([p.words.word for p in pictures], idf=snapshot.idf[span.start : span.stop], options=options)
 
 

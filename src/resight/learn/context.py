@@ -17,6 +17,8 @@ from ..store.manifest import CONTEXT
 from ..types import Float32
 from .sample import sample_pictures
 
+SEED = 1  # of the draw of reference pictures
+
 
 def learn_context(
     writer: Writer,
@@ -65,7 +67,7 @@ def context_terms(
     done: Callable[[int], None] = lambda count: None,
 ) -> tuple[Reference, list[Float32]]:
     """The reference set, and the terms of each segment's pictures (1 for removed ones), by one vocabulary's words."""
-    pictures = sample_pictures(snapshot, context.references, context.seed, span)
+    pictures = sample_pictures(snapshot, context.references, SEED, span)
     idf, visit, bounds = snapshot.idf[span.start : span.stop], clusters_to_visit(snapshot, context), None
     if visit:
         cluster_of = [clusters_of(segment) for segment in snapshot.segments]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
-from ..options import LearnOptions, ScoringOptions
+from ..options import CosineOptions, LearnOptions, LearntOptions, ScoringOptions
 from ..postings import Lists
 from ..scoring import Query, Scope, SegmentView, best, collection_statistics, score_all
 from ..scoring.similarity import Similarity, groups_by_frequency
@@ -81,7 +81,7 @@ class Examples:
 
     def against(self, similarity: Similarity, count: int) -> Examples:
         """With further rivals: so many that this similarity takes for the most similar of the irrelevant pictures."""
-        found = self.scores(ScoringOptions(measure="learnt"), similarity)
+        found = self.scores(LearntOptions(), similarity)
         every = zip(self.asked, self.rivals, found, strict=True)
         return replace(self, rivals=[np.union1d(known, _most_alike(a, scores, count)) for a, known, scores in every])
 
@@ -115,7 +115,7 @@ def examples(
     asked = [query.fewer(options.rivals, rng) for query in asked]
     given = Examples(lists, pictures, counts, asked, [], fold)
     rivals = []
-    for query, scores in zip(asked, given.scores(ScoringOptions(measure="cosine")), strict=True):
+    for query, scores in zip(asked, given.scores(CosineOptions()), strict=True):
         near = _most_alike(query, scores, options.rivals)
         others = rng.permutation(np.setdiff1d(np.flatnonzero(_irrelevant(query, pictures)), near))
         rivals.append(np.union1d(near, others[: -(-options.rivals // 4)]))

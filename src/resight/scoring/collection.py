@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..options import ScoringOptions
+from ..options import AsymmetricOptions, BurstOptions, NegativeOptions
 from ..types import Float32, Float64, Int32, Int64, Words
 from . import kernels
 from .histogram import product
@@ -27,7 +27,7 @@ def root_sums(segment: SegmentView) -> Int64:
     return total
 
 
-def burst(query: Words, segment: SegmentView, scope: Scope) -> Float32:
+def burst(query: Words, segment: SegmentView, scope: Scope[BurstOptions]) -> Float32:
     """Σ idf_i² q_i d_i^(1/4) / √(Σ_j √d_i^j), j over all living pictures (LEARN-14 eq. 3)."""
     word, counts = np.unique(query.word, return_counts=True)
     roots = np.maximum(scope.collection.counts[word] / kernels.ROOT_UNIT, 1)
@@ -43,7 +43,7 @@ def word_totals(segment: SegmentView) -> Int64:
     return segment.living(np.arange(segment.read(None, "image").words, dtype=np.int32))
 
 
-def negative(query: Words, segment: SegmentView, scope: Scope) -> Float32:
+def negative(query: Words, segment: SegmentView, scope: Scope[NegativeOptions]) -> Float32:
     """(1 + s) / 2, where s is LEARN-14 eq. 1 of q − β m and d − β m, m the mean picture: what both lack counts, too.
 
     The products are multiplied out, so that lists are read of the query's words alone. Weighed by idf², s may lie
@@ -91,22 +91,28 @@ def _squared(idf: Float32) -> Float64:
     return idf.astype(np.float64) ** 2
 
 
-class Asymmetric(Measure):
+class Asymmetric(Measure[AsymmetricOptions]):
     """1 / (1 + D); D = Σ (d_i − q_i)^p where d has more, + λ Σ (q_i − d_i)^p where q has (LEARN-14 §2, Zhu et al.).
 
     Plain counts: weighed by idf, they do hardly better. λ depends on what the query has in common with all living
     pictures; so clusters, which say whose scores are wanted, save no time.
     """
 
-    def rounds(self, options: ScoringOptions) -> int:
+    options = AsymmetricOptions
+
+    def rounds(self, options: AsymmetricOptions) -> int:
         return 1
 
-    def statistics(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> Int64:
+    def statistics(
+        self, query: Query, segments: Sequence[SegmentView], scope: Scope[AsymmetricOptions], totals: Totals
+    ) -> Int64:
         """What the query has in common with living pictures, and how many features they have."""
         power = scope.options.power
         return sum_of(np.array([_overlap(segment, query, power).common, segment.features]) for segment in segments)
 
-    def score(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> list[Float32]:
+    def score(
+        self, query: Query, segments: Sequence[SegmentView], scope: Scope[AsymmetricOptions], totals: Totals
+    ) -> list[Float32]:
         options, counts = scope.options, np.unique(query.words.word, return_counts=True)[1]
         in_common, features = totals[0].tolist()
         penalty = max(options.alpha * features / max(in_common, 1) - 1, 0)

@@ -14,7 +14,7 @@ from math import log1p
 import numpy as np
 
 from .._numba import kernel
-from ..options import ScoringOptions
+from ..options import DensityOptions
 from ..types import Float32, Float64, Int32, Int64, UInt32, Words
 from .measure import Measure, Scope, Totals, sum_of
 from .query import Query
@@ -27,9 +27,9 @@ def vote(odds: float, count: float, inverse_length: float) -> float:
     return log1p(odds * count * inverse_length)
 
 
-def prior(features: int, options: ScoringOptions) -> float:
+def prior(features: int, mixture: float) -> float:
     """λ / (1 − λ) · |R_all|."""
-    return options.mixture / (1 - options.mixture) * features
+    return mixture / (1 - mixture) * features
 
 
 @per_segment
@@ -38,24 +38,30 @@ def inverse_length(segment: SegmentView) -> Float64:
     return 1 / np.maximum(segment.length, 1)
 
 
-class Density(Measure):
+class Density(Measure[DensityOptions]):
     """The sets are lists of words: of a feature's nearest word, of the next, … (eq. 12); or of a tree's levels."""
 
-    def rounds(self, options: ScoringOptions) -> int:
+    options = DensityOptions
+
+    def rounds(self, options: DensityOptions) -> int:
         return 1
 
-    def statistics(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> Int64:
+    def statistics(
+        self, query: Query, segments: Sequence[SegmentView], scope: Scope[DensityOptions], totals: Totals
+    ) -> Int64:
         """How many living features have the word of each row; last, how many there are."""
         return sum_of(np.append(segment.living(query.words.word), segment.features) for segment in segments)
 
-    def score(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> list[Float32]:
+    def score(
+        self, query: Query, segments: Sequence[SegmentView], scope: Scope[DensityOptions], totals: Totals
+    ) -> list[Float32]:
         words = query.words
         ordered, sizes, features = _sets(words), totals[0][:-1], int(totals[0][-1])
         total = np.concatenate([[0], np.cumsum(sizes)])
         # |D_1| + … + |D_t|: up to a set's last row, from its feature's first.
         before = total[np.searchsorted(words.feature, words.feature)]
         within = total[np.searchsorted(ordered, ordered, side="right")] - before
-        odds = prior(features, scope.options) / np.maximum(within, 1)
+        odds = prior(features, scope.options.mixture) / np.maximum(within, 1)
         scores = []
         for segment in segments:
             row, place, lists = segment.find(words.word, scope.clusters, "image")

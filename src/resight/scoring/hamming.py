@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..machine import processors
-from ..options import ScoringOptions
+from ..options import HammingOptions
 from ..postings import SCALE_STEPS_PER_OCTAVE, as_bytes
 from ..types import Float32, Float64, Int32, Int64, UInt64, Words
 from . import kernels, voting
@@ -24,20 +24,20 @@ ROOM = 100  # matches per picture that are made room for at first
 Piece = tuple[voting.Rows, voting.Listed, voting.Rule]
 
 
-def match_weights(options: ScoringOptions) -> Float32:
+def match_weights(options: HammingOptions) -> Float32:
     """exp(−h² / σ²) for h = 0 … 64; 1 where all matches weigh alike."""
     if options.weights == "fixed":
         return np.ones(65, np.float32)
     return np.exp(-(np.arange(65.0) ** 2) / options.sigma**2).astype(np.float32)
 
 
-def size_weights(options: ScoringOptions) -> Float32:
+def size_weights(options: HammingOptions) -> Float32:
     """(Size relative to 1/32 of the picture's longest side) ^ size_power, for every code of scale."""
     octaves = 5 - np.arange(256) / SCALE_STEPS_PER_OCTAVE
     return np.exp2(options.size_power * octaves).astype(np.float32)
 
 
-class Hamming(Measure):
+class Hamming(Measure[HammingOptions]):
     """Σ over matches of their weights, divided by the L2 norm of the picture's word counts (BURST-09 eq. 1–6).
 
     With weights by density ratio, a feature's sets are those equally many bits away, whichever of its words they have;
@@ -45,16 +45,22 @@ class Hamming(Measure):
     is part of the ratio.
     """
 
-    def rounds(self, options: ScoringOptions) -> int:
+    options = HammingOptions
+
+    def rounds(self, options: HammingOptions) -> int:
         return (options.weights == "density") + options.inter
 
-    def statistics(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> Int64:
+    def statistics(
+        self, query: Query, segments: Sequence[SegmentView], scope: Scope[HammingOptions], totals: Totals
+    ) -> Int64:
         """With weights by density ratio ``_shells`` first; with inter-image weights ``_row_totals`` last."""
         if scope.options.weights == "density" and not totals:
             return sum_of(_shells(query.words, segment, scope.options) for segment in segments)
         return _row_totals(_pieces(query, segments, scope, totals), len(query.words))
 
-    def score(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> list[Float32]:
+    def score(
+        self, query: Query, segments: Sequence[SegmentView], scope: Scope[HammingOptions], totals: Totals
+    ) -> list[Float32]:
         options, pieces = scope.options, _pieces(query, segments, scope, totals)
         bins = voting.TURNS + voting.SIZES if options.weak_geometry else 1
         votes = [np.zeros((segment.pictures, bins), np.float32) for segment in segments]
@@ -78,7 +84,9 @@ class Hamming(Measure):
         return [s * segment.inverse_norm for s, segment in zip(scores, segments, strict=True)]
 
 
-def _pieces(query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> list[list[Piece]]:
+def _pieces(
+    query: Query, segments: Sequence[SegmentView], scope: Scope[HammingOptions], totals: Totals
+) -> list[list[Piece]]:
     """For each segment what the kernels need, cut up by pictures; rows are sorted by word."""
     options, by_density = scope.options, scope.options.weights == "density"
     order = np.argsort(query.words.word, kind="stable")
@@ -87,7 +95,7 @@ def _pieces(query: Query, segments: Sequence[SegmentView], scope: Scope, totals:
     angle, scale = (np.ascontiguousarray(codes[name]) for name in ("angle", "scale"))
     size = size_weights(options)[scale]
     weight = scope.collection.idf[word] ** 2 * size if options.weights == "idf" else size
-    odds = _odds(query.words.feature[order], totals[0], options) if by_density else np.zeros((0, 65))
+    odds = _odds(query.words.feature[order], totals[0], options.mixture) if by_density else np.zeros((0, 65))
     rule = voting.Rule(match_weights(options), options.threshold, options.closest_only, voting.INTRA[options.intra])
     columns = ("image", "signature", "geometry") if options.weak_geometry else ("image", "signature")
     # Where a match's weight depends on all that its row matches, in the pictures seen, rows must not be cut up.
@@ -108,7 +116,7 @@ def _pieces(query: Query, segments: Sequence[SegmentView], scope: Scope, totals:
     return pieces
 
 
-def _shells(words: Words, segment: SegmentView, options: ScoringOptions) -> Int64:
+def _shells(words: Words, segment: SegmentView, options: HammingOptions) -> Int64:
     """For each feature of the query how many living ones are at each distance; last, how many there are."""
     found, lists = np.zeros((len(words), 65), np.int64), segment.read(words.word, "image", "signature")
     columns = lists.offsets, lists.image, lists.signature
@@ -118,10 +126,10 @@ def _shells(words: Words, segment: SegmentView, options: ScoringOptions) -> Int6
     return np.append(of_feature, segment.features)
 
 
-def _odds(feature: Int32, shells: Int64, options: ScoringOptions) -> Float64:
+def _odds(feature: Int32, shells: Int64, mixture: float) -> Float64:
     """(rows, 65) of density.vote for a match at each distance; feature: that of each row."""
     within = np.cumsum(shells[:-1].reshape(-1, 65), axis=1)[feature]
-    return prior(int(shells[-1]), options) / np.maximum(within, 1)
+    return prior(int(shells[-1]), mixture) / np.maximum(within, 1)
 
 
 def _row_totals(pieces: Sequence[Sequence[Piece]], rows: int) -> Int64:
@@ -149,9 +157,7 @@ def _agreeing(bins: Float32) -> Float32:
     return scores
 
 
-def matches(
-    query: Words, segment: SegmentView, slot_of: Int32, options: ScoringOptions, clusters: Int64 | None = None
-) -> Int64:
+def matches(query: Words, segment: SegmentView, slot_of: Int32, threshold: int, clusters: Int64 | None = None) -> Int64:
     """(m, 4) rows (slot, query row, posting, bits apart): each feature's closest match in each picture with a slot ≥ 0.
 
     Keeping the closest alone (multiple match removal, BURST-09) also bounds memory: a checkerboard matches itself in
@@ -170,7 +176,7 @@ def matches(
             lists.image,
             lists.signature,
             slot_of,
-            options.threshold,
+            threshold,
             np.full(slots, -1, np.int64),
             found,
         )

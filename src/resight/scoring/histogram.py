@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from ..options import ScoringOptions
 from ..types import Float32, Float64, Int32, Int64, Words
 from . import kernels
 from .measure import Scope
@@ -15,7 +16,7 @@ from .statistics import CollectionStatistics
 AnyFloat = TypeVar("AnyFloat", Float32, Float64)
 
 
-def l1(query: Words, segment: SegmentView, scope: Scope) -> Float32:
+def l1(query: Words, segment: SegmentView, scope: Scope[ScoringOptions]) -> Float32:
     """Σ min(q_i, d_i) of the unit-L1 tf-idf vectors = 1 − ‖q − d‖₁ / 2."""
     word, value = _weighted(query, scope)
     value /= max(float(value.sum()), 1e-30)
@@ -26,32 +27,32 @@ def l1(query: Words, segment: SegmentView, scope: Scope) -> Float32:
     return scores
 
 
-def l2(query: Words, segment: SegmentView, scope: Scope) -> Float32:
+def l2(query: Words, segment: SegmentView, scope: Scope[ScoringOptions]) -> Float32:
     """Σ q_i d_i of the unit-L2 tf-idf vectors = 1 − ‖q − d‖₂² / 2."""
     word, value = _weighted(query, scope)
     value *= scope.collection.idf[word] / max(float(np.linalg.norm(value)), 1e-30)
     return product(word, value, segment, scope.clusters) * _inverse_l2(segment, scope.collection)
 
 
-def cosine(query: Words, segment: SegmentView, scope: Scope) -> Float32:
+def cosine(query: Words, segment: SegmentView, scope: Scope[ScoringOptions]) -> Float32:
     """Σ idf_i² q_i d_i / (‖q‖ ‖d‖) with plain counts and their L2 norms (LEARN-14 eq. 1)."""
     word, counts = np.unique(query.word, return_counts=True)
     value = (counts / max(float(np.linalg.norm(counts)), 1e-30) * scope.collection.idf[word] ** 2).astype(np.float32)
     return product(word, value, segment, scope.clusters) * segment.inverse_norm
 
 
-def votes(query: Words, segment: SegmentView, scope: Scope) -> Float32:
+def votes(query: Words, segment: SegmentView, scope: Scope[ScoringOptions]) -> Float32:
     """Σ q_i d_i of plain counts: every feature of the picture that has the word of one of the query's is a vote."""
     word, counts = np.unique(query.word, return_counts=True)
     return product(word, counts.astype(np.float32), segment, scope.clusters)
 
 
-def weighted_votes(query: Words, segment: SegmentView, scope: Scope) -> Float32:
+def weighted_votes(query: Words, segment: SegmentView, scope: Scope[ScoringOptions]) -> Float32:
     """Σ idf_i q_i d_i of plain counts: the same, each vote weighed by its word's idf."""
     return product(*_weighted(query, scope), segment, scope.clusters)
 
 
-def _weighted(query: Words, scope: Scope) -> tuple[Int32, Float32]:
+def _weighted(query: Words, scope: Scope[ScoringOptions]) -> tuple[Int32, Float32]:
     """The query's distinct words and their tf · idf."""
     word, counts = np.unique(query.word, return_counts=True)
     return word, counts.astype(np.float32) * scope.collection.idf[word]

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._numba import kernel
 from ..errors import UsageError
+from ..options import LearntOptions
 from ..types import Float32, Int32, Int64, UInt32, Words
 from .measure import Scope
 from .segment import SegmentView, per_segment
@@ -15,7 +16,7 @@ from .statistics import CollectionStatistics
 NOBODY = np.uint32(2**32 - 1)  # the number of no picture
 
 
-def learnt(query: Words, segment: SegmentView, scope: Scope) -> Float32:
+def learnt(query: Words, segment: SegmentView, scope: Scope[LearntOptions]) -> Float32:
     """How much more similar than an empty picture, as a positive number; 0 where what is shared adds up to nothing.
 
     Eq. 12, less s̄(q, 0) and s(0, 0), which are the same for all pictures.

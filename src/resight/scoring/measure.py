@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -18,21 +18,24 @@ from .query import Query
 from .segment import SegmentView
 from .statistics import CollectionStatistics
 
+AnyScoring = TypeVar("AnyScoring", bound=ScoringOptions)
+AnyScoring_co = TypeVar("AnyScoring_co", bound=ScoringOptions, covariant=True)
 Totals = tuple[Int64, ...]  # a query's statistics, summed over all segments: one array for each round
 
 
 @dataclass(frozen=True)
-class Scope:
+class Scope(Generic[AnyScoring_co]):
     """What a query is scored by, and where it is looked for."""
 
-    options: ScoringOptions
+    options: AnyScoring_co
     collection: CollectionStatistics
     clusters: Int64 | None = None  # None: everywhere
 
 
-class Measure(ABC):
+class Measure(ABC, Generic[AnyScoring]):
     """How much pictures are like a query."""
 
+    options: type[AnyScoring]  # what can be set; it has the measure's name
     in_one_place: ClassVar[bool] = False  # needs all segments at once: what it compares is no sum
 
     def count_words(self, segments: Sequence[SegmentView]) -> Int64:
@@ -42,16 +45,20 @@ class Measure(ABC):
         """
         return np.zeros(0, np.int64)
 
-    def rounds(self, options: ScoringOptions) -> int:
+    def rounds(self, options: AnyScoring) -> int:
         """How many statistics of a query must be summed over all segments, one after the other, before it is scored."""
         return 0
 
-    def statistics(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> Int64:
+    def statistics(
+        self, query: Query, segments: Sequence[SegmentView], scope: Scope[AnyScoring], totals: Totals
+    ) -> Int64:
         """The next one, for these segments; ``totals`` are those of the rounds before, over all segments."""
         raise NotImplementedError
 
     @abstractmethod
-    def score(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> list[Float32]:
+    def score(
+        self, query: Query, segments: Sequence[SegmentView], scope: Scope[AnyScoring], totals: Totals
+    ) -> list[Float32]:
         """For each segment one score per picture; ``totals`` has all rounds."""
 
 
@@ -61,20 +68,23 @@ def sum_of(counts: Iterable[Int64]) -> Int64:
     return total
 
 
-class WordMeasure(Measure):
+class WordMeasure(Measure[AnyScoring]):
     """A measure that looks at words alone, one segment at a time, and needs no statistics of the query."""
 
     def __init__(
         self,
-        score: Callable[[Words, SegmentView, Scope], Float32],
+        options: type[AnyScoring],
+        score: Callable[[Words, SegmentView, Scope[AnyScoring]], Float32],
         count: Callable[[SegmentView], Int64] | None = None,
     ) -> None:
-        self._score, self._count = score, count
+        self.options, self._score, self._count = options, score, count
 
     def count_words(self, segments: Sequence[SegmentView]) -> Int64:
         if self._count is None:
             return super().count_words(segments)
         return sum_of(map(self._count, segments))
 
-    def score(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> list[Float32]:
+    def score(
+        self, query: Query, segments: Sequence[SegmentView], scope: Scope[AnyScoring], totals: Totals
+    ) -> list[Float32]:
         return [self._score(query.words, segment, scope) for segment in segments]

@@ -1,13 +1,26 @@
-"""The measures by name, and how a query is scored by one. A new measure is a class or a function, and a line here."""
+"""The measures by name, and how a query is scored by one. A new measure is a class or a function, and a line here.
+
+Each names the class of its options, which has its name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ..errors import OptionError
-from ..options import ScoringOptions
+from ..options import (
+    BurstOptions,
+    CosineOptions,
+    L1Options,
+    L2Options,
+    LearntOptions,
+    NegativeOptions,
+    ScoringOptions,
+    TfIdfOptions,
+    TfOptions,
+)
 from ..postings import count
 from ..types import Float32, Int64
 from .collection import Asymmetric, burst, negative, root_sums, word_totals
@@ -15,34 +28,33 @@ from .density import Density
 from .hamming import Hamming
 from .histogram import cosine, l1, l2, votes, weighted_votes
 from .learnt import learnt
-from .measure import Measure, Scope, Totals, WordMeasure
+from .measure import AnyScoring, Measure, Scope, Totals, WordMeasure
 from .neighbours import NearestVote
 from .query import Query
 from .segment import SegmentView
 from .similarity import Similarity
 from .statistics import CollectionStatistics, idf_weights
 
-MEASURES: dict[str, Measure] = {
-    "l1": WordMeasure(l1),
-    "l2": WordMeasure(l2),
-    "cosine": WordMeasure(cosine),
-    "burst": WordMeasure(burst, root_sums),
-    "negative": WordMeasure(negative, word_totals),
-    "asymmetric": Asymmetric(),
-    "learnt": WordMeasure(learnt),
-    "tf": WordMeasure(votes),
-    "tf-idf": WordMeasure(weighted_votes),
-    "density": Density(),
-    "hamming": Hamming(),
-    "knn": NearestVote(),
-}
+# Any: each takes its own options, and ``measure_of`` gives it no others.
+EVERY_MEASURE: tuple[Measure[Any], ...] = (
+    WordMeasure(L1Options, l1),
+    WordMeasure(L2Options, l2),
+    WordMeasure(CosineOptions, cosine),
+    WordMeasure(BurstOptions, burst, root_sums),
+    WordMeasure(NegativeOptions, negative, word_totals),
+    Asymmetric(),
+    WordMeasure(LearntOptions, learnt),
+    WordMeasure(TfOptions, votes),
+    WordMeasure(TfIdfOptions, weighted_votes),
+    Density(),
+    Hamming(),
+    NearestVote(),
+)
+MEASURES = {measure.options.measure: measure for measure in EVERY_MEASURE}
 
 
-def measure_of(options: ScoringOptions) -> Measure:
-    try:
-        return MEASURES[options.measure]
-    except KeyError:
-        raise OptionError(f"unknown measure {options.measure!r}; known: {', '.join(sorted(MEASURES))}") from None
+def measure_of(options: AnyScoring) -> Measure[AnyScoring]:
+    return MEASURES[options.measure]
 
 
 def collection_statistics(
@@ -60,7 +72,7 @@ def collection_statistics(
     return CollectionStatistics(pictures, idf, measure_of(options).count_words(segments), similarity)
 
 
-def query_totals(query: Query, segments: Sequence[SegmentView], scope: Scope) -> Totals:
+def query_totals(query: Query, segments: Sequence[SegmentView], scope: Scope[ScoringOptions]) -> Totals:
     """The statistics of a query, where all segments are here."""
     measure, totals = measure_of(scope.options), Totals()
     for _ in range(measure.rounds(scope.options)):
@@ -68,13 +80,13 @@ def query_totals(query: Query, segments: Sequence[SegmentView], scope: Scope) ->
     return totals
 
 
-def score(query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> list[Float32]:
+def score(query: Query, segments: Sequence[SegmentView], scope: Scope[ScoringOptions], totals: Totals) -> list[Float32]:
     """For each segment one score per picture; 0 means nothing in common, removed, or not in one of the clusters."""
     scores = measure_of(scope.options).score(query, segments, scope, totals) if segments else []
     seen = (segment.alive if segment.cells else segment.seen(scope.clusters) for segment in segments)
     return [found * mask for found, mask in zip(scores, seen, strict=True)]
 
 
-def score_all(query: Query, segments: Sequence[SegmentView], scope: Scope) -> list[Float32]:
+def score_all(query: Query, segments: Sequence[SegmentView], scope: Scope[ScoringOptions]) -> list[Float32]:
     """The same, where all segments are here."""
     return score(query, segments, scope, query_totals(query, segments, scope))

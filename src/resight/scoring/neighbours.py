@@ -19,7 +19,7 @@ import numpy.typing as npt
 from .._numba import kernel
 from ..errors import UsageError
 from ..machine import processors
-from ..options import ScoringOptions
+from ..options import KnnOptions
 from ..types import Bytes, Float32, Float64, Int32, Int64, UInt32
 from .density import inverse_length, prior, vote_in_order
 from .measure import Measure, Scope, Totals
@@ -60,15 +60,18 @@ class Near(NamedTuple):
         return Near(self.feature[chosen], self.distance[chosen], self.picture[chosen])
 
 
-class NearestVote(Measure):
+class NearestVote(Measure[KnnOptions]):
     """Each feature's nearest descriptors give their pictures eq. 13's votes; or 1 each, or the idf of its word.
 
     All pictures are looked at, whatever the clusters, because who is nearest depends on all.
     """
 
+    options = KnnOptions
     in_one_place = True
 
-    def score(self, query: Query, segments: Sequence[SegmentView], scope: Scope, totals: Totals) -> list[Float32]:
+    def score(
+        self, query: Query, segments: Sequence[SegmentView], scope: Scope[KnnOptions], totals: Totals
+    ) -> list[Float32]:
         options, asked = scope.options, _asked(query, segments, scope.options)
         starts = np.cumsum([0, *(segment.pictures for segment in segments)])
         found = [_room(0)]
@@ -83,13 +86,13 @@ class NearestVote(Measure):
         ordered = near.rows(np.argsort((near.feature << 32) | near.distance.view(np.uint32), kind="stable"))
         scores, lengths = np.zeros(starts[-1]), np.concatenate([inverse_length(segment) for segment in segments])
         weights = _weights(asked, scope.collection.idf, options)
-        scale = prior(sum(segment.features for segment in segments), options)
+        scale = prior(sum(segment.features for segment in segments), options.mixture)
         vote_in_order(*ordered, asked.most, scale, weights, lengths, scores)
         pieces = zip(np.split(scores, starts[1:-1]), segments, strict=True)
         return [piece.astype(np.float32) * segment.seen(scope.clusters) for piece, segment in pieces]
 
 
-def _asked(query: Query, segments: Sequence[SegmentView], options: ScoringOptions) -> Asked:
+def _asked(query: Query, segments: Sequence[SegmentView], options: KnnOptions) -> Asked:
     descriptors, words = query.descriptors, query.words
     lists = [segment.read(words.word[:0], "image") for segment in segments]
     if descriptors is None or any(len(some.image) and not some.code.shape[1] for some in lists):
@@ -106,7 +109,7 @@ def _adaptive(word: Int32, segments: Sequence[SegmentView]) -> Int64:
     return np.maximum(np.rint(np.sqrt(living)), 1).astype(np.int64)
 
 
-def _weights(asked: Asked, idf: Float32, options: ScoringOptions) -> Float64:
+def _weights(asked: Asked, idf: Float32, options: KnnOptions) -> Float64:
     """What each feature's neighbours give, where that is fixed; nothing where it is a density ratio."""
     if options.weights == "density":
         return np.zeros(0)

@@ -76,7 +76,7 @@ def _verified(
     ordinals = np.array([row.ordinal for row in rows])
     slot_of = np.full(segment.record.pictures, -1, np.int32)
     slot_of[ordinals] = np.arange(len(rows))
-    found = matches(words, view, slot_of, recipe.scoring, view.clusters_of(ordinals))
+    found = matches(words, view, slot_of, recipe.verify.threshold, view.clusters_of(ordinals))
     found = found[one_to_one(found[:, 2], found[:, 3])]
     found = found[np.argsort(found[:, 0], kind="stable")]
     sizes = np.array([(row.width, row.height) for row in rows])

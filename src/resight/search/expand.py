@@ -94,7 +94,7 @@ def _union(queries: Sequence[Query], recipe: Recipe) -> Query:
         for q, start in zip(queries, starts, strict=False)
     ]
     feature, word, signature, level = (np.concatenate(column) for column in zip(*rows, strict=True))
-    new = distinct(word, signature, recipe.scoring.threshold // 2)
+    new = distinct(word, signature, recipe.verify.threshold // 2)
     new[: len(queries[0].words)] = True
     columns = {name: [getattr(each, name) for each in features] for name in ("xy", "scale", "angle", "shape")}
     places: dict[str, Any] = {

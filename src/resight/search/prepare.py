@@ -87,9 +87,9 @@ def self_scores(group: SegmentGroup, request: SearchRequest) -> Float64:
     queries = [_nearest_words(query, snapshot.spans) for query in request.queries]
     own = [[_only_picture(query.within(span), len(span)) for span in snapshot.spans] for query in queries]
     nearest = replace(request, queries=queries, clusters=None)
-    # Density ratios depend on all that there is.
-    totals = _totals(group, nearest, own) if options.uses_mixture else None
-    others = snapshot.views if options.uses_mixture and measure_of(options).in_one_place else [[]] * len(snapshot.spans)
+    by_ratio = options.ratio_mixture is not None  # which depends on all that there is
+    totals = _totals(group, nearest, own) if by_ratio else None
+    others = snapshot.views if by_ratio and measure_of(options).in_one_place else [[]] * len(snapshot.spans)
     scores = np.zeros((len(queries), len(snapshot.spans)))
     for number, query in enumerate(queries):
         for v, span in enumerate(snapshot.spans):

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..options import ScoringOptions
 from ..recipes import Recipe
 from ..scoring import CollectionStatistics, Query, Scope, Totals
 from ..types import Float32, Int64
@@ -34,5 +35,5 @@ class SearchRequest:
     sources: Sequence[Place] = ()  # the indexed pictures that the last queries are: their own scores do not count
     id: SearchId = field(default_factory=SearchId)
 
-    def scope(self, vocabulary: int) -> Scope:
+    def scope(self, vocabulary: int) -> Scope[ScoringOptions]:
         return Scope(self.recipe.scoring, self.collections[vocabulary], self.clusters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import KeyMissingError, UsageError
 from ..recipes import RECIPES, Recipe
-from ..scoring import MEASURES, measure_of, require_similarity
+from ..scoring import measure_of, require_similarity
 from .group import SegmentGroup
 
 
@@ -15,7 +15,7 @@ def missing(key: str) -> KeyMissingError:
 def require_searchable(group: SegmentGroup, recipe: Recipe) -> None:
     """Raise UsageError where an index, or the way it is searched, lacks what a recipe needs."""
     if measure_of(recipe.scoring).in_one_place and not group.in_one_place:
-        fit = [name for name, each in RECIPES.items() if not MEASURES[each.scoring.measure].in_one_place]
+        fit = [name for name, each in RECIPES.items() if not measure_of(each.scoring).in_one_place]
         raise UsageError(
             f"the measure {recipe.scoring.measure} needs all pictures in one place; leave --engine out, "
             f"or search with one of the recipes {', '.join(fit)}"

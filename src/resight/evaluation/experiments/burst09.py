@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...options import AssignOptions, ExpandOptions, ScoringOptions, VerifyOptions
+from ...options import AssignOptions, ExpandOptions, HammingOptions, ScoringOptions, VerifyOptions
 from ...recipes import Recipe
 from .experiment import DOG, OUR_FEATURES, OUR_IDF, READY, Published, Trial
 
@@ -32,7 +32,7 @@ DIFFERENCES = (
     "large features weigh no more than small ones, instead of a little more (§3)",
 )
 
-# function of table 2, by its name in ScoringOptions → Oxford mAP, Holidays mAP, each (SA, MA)
+# function of table 2, by its name in HammingOptions → Oxford mAP, Holidays mAP, each (SA, MA)
 TABLE_2 = {
     "none": ((0.563, 0.606), (0.768, 0.815)),
     "count": ((0.579, 0.624), (0.788, 0.816)),
@@ -54,8 +54,7 @@ TABLE_3 = {
 UNSURE = {5: "MMR?"}
 
 ASSIGNMENTS = {"SA": AssignOptions(neighbours=1), "MA": AssignOptions(neighbours=10, ratio=1.2)}
-HE_WGC = ScoringOptions(  # with HE weights
-    measure="hamming",
+HE_WGC = HammingOptions(  # with HE weights
     threshold=24,
     sigma=16.0,
     closest_only=False,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...options import AssignOptions, ContextOptions, ExpandOptions, VerifyOptions
-from ...recipes import ALL_NEAREST, DEFAULT, Recipe
+from ...recipes import ALL_NEAREST, DEFAULT, Recipe, change
 from .experiment import DOG, OUR_FEATURES, OUR_IDF, READY, SYSTEMS, Experiment, Learnt, Published, Trial
 
 CONDITIONS = "Kentucky, 10200 pictures, each of them a query; mAP; a codebook of 20000 words learnt on other pictures"
@@ -35,7 +35,7 @@ def _kentucky(figure: int, value: float, note: str = "") -> tuple[Published, ...
 
 def scored(recipe: Recipe, **changed: object) -> Recipe:
     """The recipe with other scoring options."""
-    return replace(recipe, scoring=replace(recipe.scoring, **changed))  # type: ignore[arg-type]
+    return change(recipe, {"scoring": changed})
 
 
 def _figure_1() -> Iterator[Trial]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...options import LearnOptions, ScoringOptions
+from ...options import AsymmetricOptions, LearnOptions, NegativeOptions, ScoringOptions
 from .experiment import OUR_FEATURES, OUR_IDF, SYSTEMS, Experiment, Learnt, Published, Trial
 
 OWN = Learnt(words=100_000, on="itself", sample=1_000_000)
@@ -29,9 +29,9 @@ def _cited(table: str, values: tuple[float, ...]) -> tuple[Published, ...]:
 
 def _choices(scoring: ScoringOptions) -> tuple[ScoringOptions, ...]:
     """What a measure's parameter is chosen from, on training pictures; the usual value first."""
-    if scoring.measure == "negative":
+    if isinstance(scoring, NegativeOptions):
         return (scoring, *(replace(scoring, beta=beta) for beta in BETAS))
-    if scoring.measure == "asymmetric":
+    if isinstance(scoring, AsymmetricOptions):
         return (scoring, *(replace(scoring, alpha=alpha) for alpha in ALPHAS))
     return (scoring,)
 

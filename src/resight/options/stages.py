@@ -1,53 +1,16 @@
-"""One frozen, keyword-only dataclass per stage. The command line, the API and TOML files are all derived from these.
-
->>> FeatureOptions(max_side=800).max_side
-800
->>> from_dict(ImageOptions, {"maxpixels": 800})
-Traceback (most recent call last):
-    ...
-resight.errors.OptionError: unknown option 'maxpixels' for images; known: max_bytes, max_pixels
-"""
+"""What can be set in each stage. Of scoring, ``measures`` has the rest: each measure has options of its own."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
-from .errors import OptionError, UsageError
+from ..errors import OptionError
+from .base import Needs, Options, names, option
 
 MOST_WORDS = 1_000_000
 # For FeatureOptions.detector where another program finds the features, with scale and angle or as positions alone.
 GIVEN, GIVEN_POINTS = "given", "given-points"
-
-
-def option(
-    default: Any,
-    *,
-    least: float | None = None,
-    most: float | None = None,
-    among: tuple[str, ...] | None = None,
-    later: bool = False,
-) -> Any:
-    """A field whose value must lie in [least, most], or be one of a few words.
-
-    later: added when fingerprints of these options were in use; its default does not change them.
-    """
-    return field(default=default, metadata={"least": least, "most": most, "among": among, "later": later})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What all stages' options share: types and ranges are checked once, at construction."""
-
-    stage: ClassVar[str]  # name of the table in a TOML file
-
-    def __post_init__(self) -> None:
-        check(self)
-
-
-AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +41,12 @@ class FeatureOptions(Options):
     # Least contrast of a keypoint; lower finds more and weaker ones.
     contrast: float = option(0.01, least=0.0, most=1.0)
     # Pictures are taken upright: hessian-affine looks for no dominant directions, vertical stays vertical.
-    upright: bool = option(False, later=True)
+    upright: bool = option(False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.upright and self.detector != "hessian-affine":
+            raise OptionError(f"upright is an option of the detector hessian-affine, not of {self.detector}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +58,7 @@ class IndexingOptions(Options):
     # Nearest words that each feature gets (CDM-10, multiple assignment: 2 or 3, and as many in the query).
     words: int = option(1, least=1, most=10)
     # Kept of a descriptor besides word and signature: nothing; codes: as vocabulary.codes says; descriptors: all of it.
-    keep: str = option("nothing", among=("nothing", "codes", "descriptors"), later=True)
+    keep: str = option("nothing", among=("nothing", "codes", "descriptors"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -113,13 +81,13 @@ class VocabularyOptions(Options):
     # Seed of the sample, the starting centroids and the Hamming projection.
     seed: int = option(1, least=0)
     # Children of each node of a vocabulary tree, whose leaves are the words (CDM-10 table III #1); 0: no tree.
-    branching: int = option(0, least=0, later=True)
+    branching: int = option(0, least=0)
     # Dimensions that descriptors are reduced to before words are looked for (CDM-10 table III #3: 36); 0: all.
-    pca: int = option(0, least=0, later=True)
+    pca: int = option(0, least=0)
     # Independent vocabularies, each from a sample of its own (CDM-10 table IV); a feature has words in each.
-    vocabularies: int = option(1, least=1, most=100, later=True)
+    vocabularies: int = option(1, least=1, most=100)
     # Bytes of the product-quantiser codes that it can make of descriptors, for indexing.keep (DRE-12: 8); 0: none.
-    codes: int = option(0, least=0, most=64, later=True)
+    codes: int = option(0, least=0, most=64)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -151,54 +119,42 @@ class AssignOptions(Options):
     stage: ClassVar[str] = "assign"
 
     # Nearest words considered for each query descriptor (BURST-09: 10).
-    neighbours: int = option(10, least=1, most=100)
+    neighbours: int = option(10, least=1, most=100, used_if=Needs(option="assign.climb", among=(0,)))
     # Words farther than this many times the nearest word's distance are dropped (BURST-09 §2.3: 1.2).
-    ratio: float = option(1.2, least=1.0)
+    ratio: float = option(1.2, least=1.0, used_if=Needs(option="assign.neighbours", least=2))
     # Trees: words that share an ancestor this many levels up with the nearest (DRE-12 §2.3), whatever the two above.
-    climb: int = option(0, least=0, most=20, later=True)
+    climb: int = option(0, least=0, most=20)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringOptions(Options):
-    """Inverted lists × query words → one score per picture."""
+    """Inverted lists × query words → one score per picture. Each measure has options of its own."""
 
     stage: ClassVar[str] = "scoring"
 
-    # Name in the registry of resight.scoring.
-    measure: str = option("hamming")
-    # hamming: matches farther apart than this many bits are ignored (BURST-09: h_t = 24).
-    threshold: int = option(24, least=0, most=64)
-    # hamming: a match at h bits weighs exp(-h²/sigma²) (BURST-09: 16); a very large value lets all matches weigh alike.
-    sigma: float = option(16.0, least=0.1)
-    # hamming: of a query feature's matches in one picture only the closest counts (MMR, BURST-09 §4.1).
-    closest_only: bool = option(False)
-    # hamming: what tames several matches of a query feature in one picture (BURST-09 table 2, rows 1 to 5).
-    intra: str = option("root-share", among=("none", "count", "root-count", "root-share", "log-share"))
-    # hamming: tame query features that match in many pictures (BURST-09 §4.3).
-    inter: bool = option(False)
-    # hamming: matches count where they agree on one turn and one change of size (WGC).
-    weak_geometry: bool = option(True)
-    # hamming: a query feature weighs its size to this power; larger ones are more reliable (BURST-09 §3).
-    size_power: float = option(0.0, least=0.0, most=2.0)
-    # hamming, knn: matches weigh by idf, and hamming's by distance; by density ratio (DRE-12); or 1 each.
-    weights: str = option("idf", among=("idf", "density", "fixed"), later=True)
-    # density: the share of a query's features that an object accounts for (DRE-12: λ).
-    mixture: float = option(0.06, least=1e-9, most=0.999, later=True)
-    # knn: how many of the nearest descriptors vote for each feature; 0: √n of the n that have its word (DRE-12 §3.4).
-    nearest: int = option(0, least=0, most=1_000_000, later=True)
+    # Name of the measure. Where it is not the recipe's, its options start from their defaults.
+    measure: str = option("")
 
-    # negative: this many times the mean picture is taken off both sides (LEARN-14 §2: β); 0 is the measure cosine.
-    beta: float = option(0.1, least=0.0, most=10.0, later=True)
-    # asymmetric: differences of counts are raised to this power (LEARN-14 §2: p).
-    power: int = option(1, least=1, most=2, later=True)
-    # asymmetric: what a query has and a picture lacks weighs α · (features of all pictures) / (those in common with
-    # the query) − 1, never less than 0 (LEARN-14 §2: λ, defined for power 1 and used for both).
-    alpha: float = option(0.8, least=0.0, most=1e6, later=True)
+    def __new__(cls, *_: object, **values: object) -> Self:
+        if cls is ScoringOptions:
+            raise TypeError("take the class of a measure, such as HammingOptions, or scoring_options(NAME)")
+        return super().__new__(cls, **values)
+
+    @classmethod
+    def unknown(cls, name: str) -> str:
+        owners = ", ".join(kind.measure for kind in ScoringOptions.__subclasses__() if name in names(kind))
+        there = f" (an option of {owners})" if owners else ""
+        known = ", ".join(sorted(names(cls) - {"measure"})) or "no options"
+        return f"the measure {cls.measure} has no option {name!r}{there}; it has {known}"
 
     @property
-    def uses_mixture(self) -> bool:
-        """Whether scores are density ratios, so that the mixture matters."""
-        return self.measure == "density" or (self.measure in ("hamming", "knn") and self.weights == "density")
+    def ratio_mixture(self) -> float | None:
+        """λ where scores are density ratios (DRE-12); None where they are not."""
+        return None
+
+
+WITH_CONTEXT = Needs(option="context.method", among=("nicdm", "cdm", "sinkhorn"))
+WITH_NEIGHBOURS = Needs(option="context.method", among=("nicdm", "cdm"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,19 +166,20 @@ class ContextOptions(Options):
     # none; nicdm: once; cdm: until neighbourhoods are equally wide; sinkhorn: all rows of squared distances equal.
     method: str = option("none", among=("none", "nicdm", "cdm", "sinkhorn"))
     # How many nearest pictures are a neighbourhood (CDM-10: n_N = 10).
-    neighbours: int = option(10, least=1, most=1000)
+    neighbours: int = option(10, least=1, most=1000, used_if=WITH_NEIGHBOURS)
     # Power of the correction (CDM-07: 0.4 to 0.8 are good for nicdm; cdm ends up in the same place for all).
-    alpha: float = option(0.5, least=0.01, most=1.0)
+    alpha: float = option(0.5, least=0.01, most=1.0, used_if=WITH_NEIGHBOURS)
     # cdm ends when a round evens out the widths of neighbourhoods by less than this share.
-    epsilon: float = option(1e-4, least=0.0)
+    epsilon: float = option(1e-4, least=0.0, used_if=Needs(option="context.method", among=("cdm",)))
     # Nearest pictures that are kept of each while terms are computed; enough to be exact, or nearly. 0 keeps all.
-    kept: int = option(200, least=0)
+    kept: int = option(200, least=0, used_if=WITH_NEIGHBOURS)
     # Pictures that terms are measured against, drawn at random where there are more; later pictures use the same.
-    references: int = option(10_000, least=2)
-    # Seed of that draw.
-    seed: int = option(1, least=0)
+    references: int = option(10_000, least=2, used_if=WITH_CONTEXT)
     # Clusters of the index in which a picture's neighbours are looked for, the nearest (CDM-07 §4.3); 0: all pictures.
-    probe: int = option(0, least=0, later=True)
+    probe: int = option(0, least=0, used_if=WITH_CONTEXT)
+
+
+CLUSTERED = Needs(option="clusters.count", least=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,13 +193,11 @@ class ClusterOptions(Options):
     # How many a query looks into; 0: all, whatever there is.
     probe: int = option(0, least=0)
     # What stands for a cluster: k-means: a mean; k-medoids (needs resight[medoids]) and random: a picture.
-    kind: str = option("k-means", among=("k-means", "k-medoids", "random"))
+    kind: str = option("k-means", among=("k-means", "k-medoids", "random"), used_if=CLUSTERED)
     # Principal axes along which pictures are compared with what stands for a cluster.
-    dimensions: int = option(64, least=1, most=1024)
+    dimensions: int = option(64, least=1, most=1024, used_if=CLUSTERED)
     # Pictures that clusters are learnt from, drawn at random where there are more.
-    sample: int = option(10_000, least=1)
-    # Seed of that draw, and of what is learnt.
-    seed: int = option(1, least=0)
+    sample: int = option(10_000, least=1, used_if=CLUSTERED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,6 +212,9 @@ class AggregateOptions(Options):
     depth: int = option(1000, least=1)
 
 
+VERIFIED = Needs(option="verify.shortlist", least=1)
+
+
 @dataclass(frozen=True, kw_only=True)
 class VerifyOptions(Options):
     """Shortlist → geometrically verified list."""
@@ -265,12 +223,14 @@ class VerifyOptions(Options):
 
     # The best this many pictures are verified; 0 turns verification off.
     shortlist: int = option(200, least=0)
+    # Features match that share a word and have signatures at most this many bits apart, whatever the measure.
+    threshold: int = option(24, least=0, most=64, used_if=VERIFIED)
     # A match agrees with a map that takes it within this share of the picture's longest side.
-    tolerance: float = option(0.01, least=0.0, most=1.0)
+    tolerance: float = option(0.01, least=0.0, most=1.0, used_if=VERIFIED)
     # Fewer agreeing matches than this count as unverified.
-    min_inliers: int = option(4, least=4)
+    min_inliers: int = option(4, least=4, used_if=VERIFIED)
     # A picture counts as verified if random matches would agree as well at most this often.
-    false_alarms: float = option(0.01, least=1e-300)
+    false_alarms: float = option(0.01, least=1e-300, used_if=VERIFIED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,9 +240,9 @@ class ExpandOptions(Options):
     stage: ClassVar[str] = "expand"
 
     # The best this many verified results are asked with again; 0 turns expansion off.
-    results: int = option(5, least=0, most=100)
+    results: int = option(5, least=0, most=100, used_if=VERIFIED)
     # average: the mean of what the query and the results find; union: one query with the features of all.
-    kind: str = option("average", among=("average", "union"))
+    kind: str = option("average", among=("average", "union"), used_if=Needs(option="expand.results", least=1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -359,68 +319,3 @@ class ServeOptions(Options):
     queue: int = option(32, least=0)
     # Work that has not ended after this many seconds is no longer waited for.
     seconds: float = option(30.0, least=0.01)
-
-
-def check(options: Options) -> None:
-    """Raise OptionError where a value has the wrong type or is out of range."""
-    hints = get_type_hints(type(options))
-    for f in fields(options):
-        value, kind = getattr(options, f.name), hints[f.name]
-        if kind is float and type(value) is int:
-            object.__setattr__(options, f.name, float(value))
-        elif type(value) is not kind:
-            raise OptionError(f"option {f.name!r} must be {kind.__name__}, not {value!r}")
-        least, most, among = (f.metadata.get(bound) for bound in ("least", "most", "among"))
-        if among and value not in among:
-            raise OptionError(f"option {f.name!r} must be one of {', '.join(among)}, not {value!r}")
-        if (least is not None and not value >= least) or (most is not None and not value <= most):
-            bounds = " and ".join(
-                text for text, bound in ((f"at least {least}", least), (f"at most {most}", most)) if bound is not None
-            )
-            raise OptionError(f"option {f.name!r} must be {bounds}, not {value!r}")
-
-
-def from_dict(kind: type[AnyOptions], values: dict[str, Any]) -> AnyOptions:
-    """Build options from plain values; unknown keys are an error that lists the known ones."""
-    known = sorted(f.name for f in fields(kind))
-    for key in values:
-        if key not in known:
-            raise OptionError(f"unknown option {key!r} for {kind.stage}; known: {', '.join(known)}")
-    return kind(**values)
-
-
-def to_dict(options: Options) -> dict[str, Any]:
-    """The plain values, ready for JSON or TOML."""
-    return asdict(options)
-
-
-def parse_value(kind: type[Options], name: str, text: str) -> Any:
-    """A command-line string as the type that the option wants."""
-    if name not in {f.name for f in fields(kind)}:
-        from_dict(kind, {name: text})  # raises, and lists the known ones
-    wanted = get_type_hints(kind)[name]
-    try:
-        return {"true": True, "false": False}[text] if wanted is bool else wanted(text)
-    except (ValueError, KeyError):
-        what = "true or false" if wanted is bool else wanted.__name__
-        raise OptionError(f"option {name!r} must be {what}, not {text!r}") from None
-
-
-def parse_region(text: str) -> tuple[float, float, float, float]:
-    """x, y, width and height, from "X,Y,W,H"."""
-    try:
-        x, y, width, height = (float(number) for number in text.split(","))
-    except ValueError:
-        raise UsageError(f"a region is four numbers X,Y,W,H, not {text!r}") from None
-    return x, y, width, height
-
-
-def fingerprint(*options: Options | dict[str, Any]) -> str:
-    """A short name for these values: equal options have equal fingerprints, on any machine."""
-    plain = [o if isinstance(o, dict) else {o.stage: _counted(o)} for o in options]
-    return hashlib.blake2b(json.dumps(plain, sort_keys=True).encode(), digest_size=8).hexdigest()
-
-
-def _counted(options: Options) -> dict[str, Any]:
-    unset = {f.name for f in fields(options) if f.metadata["later"] and getattr(options, f.name) == f.default}
-    return {name: value for name, value in to_dict(options).items() if name not in unset}
