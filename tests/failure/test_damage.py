@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,8 +11,7 @@ import pytest
 
 from resight.context import context_name
 from resight.errors import IndexDamagedError, IndexMissingError
-from resight.store import Writer, check, open_snapshot
-from resight.store import manifest as manifests
+from resight.store import check, open_snapshot
 from resight.store.checked import BLOCK, CheckedFile, block_sums
 from resight.types import Words
 
@@ -65,9 +63,9 @@ FIRST, SECOND = "00000002", "00000003"
 FILES = [
     "manifest",
     "vocabulary.npz",
-    "clusters-00000002.npz",
-    "context-00000005.npz",
-    "similarity-00000006.npz",
+    "optional/clusters-00000002.npz",
+    f"optional/context-{context_name(L1, NEAR)}-00000005.npz",
+    "optional/similarity-00000006.npz",
     f"segments/{FIRST}/dead-00000004.npz",
     f"segments/{FIRST}/cells.npy",
     *(f"segments/{segment}/terms-{context_name(L1, NEAR)}-00000005.npy" for segment in (FIRST, SECOND)),
@@ -219,18 +217,6 @@ def test_segments_in_each_others_place(index: Path, tmp_path: Path) -> None:
     (segments / SECOND).rename(segments / FIRST)
     (segments / "x").rename(segments / SECOND)
     witness.check()
-
-
-def test_newer_format_asks_for_an_upgrade(index: Path, tmp_path: Path) -> None:
-    shutil.copytree(index, tmp_path / "newer")
-    path = tmp_path / "newer" / "manifest"
-    body = b"a future that cannot be read"
-    path.write_bytes(f"resight-index {manifests.FORMAT + 1} {zlib.crc32(body):08x}\n".encode() + body)
-    message = f"has format {manifests.FORMAT + 1}, this version reads up to {manifests.FORMAT}; upgrade resight"
-    with pytest.raises(IndexDamagedError, match=message):
-        open_snapshot(tmp_path / "newer")
-    with pytest.raises(IndexDamagedError, match=message):
-        Writer(tmp_path / "newer")
 
 
 def test_foreign_files_are_reported_and_left_alone(index: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from resight.errors import IndexDamagedError
-from resight.store import Entry, check, open_snapshot
+from resight.store import Entry, Writer, check, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.manifest import FORMAT
 
@@ -91,22 +91,24 @@ def copy(tmp_path: Path) -> Path:
     return shutil.copytree(GOLDEN[-1], tmp_path / "copy")
 
 
-def rewrite(folder: Path, change: Callable[[dict[str, Any]], None], *, number: int = FORMAT) -> None:
+def rewrite(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     """As another version might have written the manifest."""
     path = folder / manifests.NAME
     values = json.loads(path.read_bytes().partition(b"\n")[2])
     change(values)
     body = json.dumps(values).encode()
-    path.write_bytes(f"{manifests.MAGIC} {number} {zlib.crc32(body):08x}\n".encode() + body)
+    path.write_bytes(f"{manifests.MAGIC} {FORMAT} {zlib.crc32(body):08x}\n".encode() + body)
 
 
 def test_other_formats_are_refused_and_the_remedy_is_named(copy: Path) -> None:
-    for number in (0, FORMAT + 1, 6):
-        rewrite(copy, lambda values: None, number=number)
-        with pytest.raises(
-            IndexDamagedError, match=f"has format {number}, .* format {FORMAT}; .* or index the pictures"
-        ):
-            open_snapshot(copy)
+    """Whatever they contain."""
+    body = b"a future that cannot be read"
+    for number, remedy in ((0, "index the pictures again"), (FORMAT + 1, "upgrade resight")):
+        head = f"{manifests.MAGIC} {number} {zlib.crc32(body):08x}\n"
+        (copy / manifests.NAME).write_bytes(head.encode() + body)
+        for use in (open_snapshot, Writer):
+            with pytest.raises(IndexDamagedError, match=f"has format {number}, .* format {FORMAT}; {remedy}"):
+                use(copy)
 
 
 def test_what_only_a_newer_version_can_have_written_is_refused(copy: Path) -> None:

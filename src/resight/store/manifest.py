@@ -179,10 +179,8 @@ def parse(data: bytes, path: str | Path) -> Manifest:
     if len(words) != 3 or words[0] != MAGIC.encode() or not words[1].isdigit():
         raise damaged(path, "not an index manifest")
     if int(words[1]) != FORMAT:
-        raise IndexDamagedError(
-            f"{path} has format {int(words[1])}, and this version reads format {FORMAT}; search it with the version "
-            "of resight that made it, or index the pictures again"
-        )
+        remedy = "upgrade resight" if int(words[1]) > FORMAT else "index the pictures again"
+        raise IndexDamagedError(f"{path} has format {int(words[1])}, this version reads format {FORMAT}; {remedy}")
     if words[2] != f"{zlib.crc32(body):08x}".encode():
         raise damaged(path, "wrong checksum")
     try:
