@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ from resight.cli import app
 from resight.recipes import DEFAULT, RECIPES
 
 DOCS = Path(__file__).parent
+LONG = 100  # characters of a signature
 
 
 def cli_reference() -> str:
@@ -160,10 +163,32 @@ def _method(name: str, member: Any) -> list[str]:
     function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
     if not inspect.isfunction(function):
         return []
-    signature = inspect.signature(function)
-    parameters = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
-    text = _plain(str(signature.replace(parameters=parameters)))
-    return [f"### {name}", "", "```python", f"{name}{text}", "```", "", *_prose(inspect.getdoc(function) or "")]
+    return [f"### {name}", "", "```python", _signature(function), "```", "", *_prose(inspect.getdoc(function) or "")]
+
+
+def _signature(function: Any) -> str:
+    """As the source has it, an argument a line where one line is too short."""
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    assert isinstance(node, ast.FunctionDef)
+    returned, parts = ast.unparse(node.returns) if node.returns else "None", [*_parameters(node.args)]
+    line = f"{node.name}({', '.join(parts)}) -> {returned}"
+    if len(line) <= LONG:
+        return line
+    return "\n".join([f"{node.name}(", *(f"    {part}," for part in parts), f") -> {returned}"])
+
+
+def _parameters(arguments: ast.arguments) -> Iterator[str]:
+    """Each as text."""
+    defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + [*arguments.defaults]
+    for argument, default in zip(arguments.args, defaults, strict=True):
+        if argument.arg not in ("self", "cls"):
+            yield ast.unparse(argument) + (f" = {ast.unparse(default)}" if default else "")
+    if arguments.vararg:
+        yield f"*{ast.unparse(arguments.vararg)}"
+    elif arguments.kwonlyargs:
+        yield "*"
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        yield ast.unparse(argument) + (f" = {ast.unparse(default)}" if default else "")
 
 
 def _plain(text: str) -> str:
