@@ -1,18 +1,14 @@
-"""How tests are run, and fixtures that several folders share."""
+"""How tests are run."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
-
-from resight.demo.collection import Collection, build
-from resight.index import Index
 
 # The same examples in every run and on every machine; none are remembered.
 settings.register_profile("repeatable", derandomize=True, database=None)
@@ -23,24 +19,31 @@ pytest.register_assert_rewrite("tests.support", "tests.engine.searched")
 
 DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 
-# Tests run in as many processes as there are processors: more threads would be in their way. Also those of programs
-# that tests start.
+# Every processor runs tests already: more threads would be in their way, also in programs that tests start.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 # Files that share a server, a browser or a cluster: their tests run in one process. Those of any other file do, too.
 TOGETHER = ("tests/browser/", "tests/engine/test_ray", "tests/server/")
+# What takes longest is begun first, so that no process ends long after the others. At the head what mostly waits.
+LONGEST_FIRST = (
+    *("tests/browser/", "tests/engine/test_ray", "tests/failure/test_killed", "tests/failure/test_damage"),
+    *("tests/server/", "tests/failure/", "tests/search/test_kept", "tests/cli/", "tests/ingest/test_build"),
+    *("tests/engine/", "tests/test_known_answers", "tests/evaluation/", "tests/learning_to_rank/", "tests/store/"),
+    *("tests/search/", "tests/test_warm", "tests/test_s3", "tests/test_draw", "tests/test_index"),
+    *("tests/vocabulary/test_approximate", "tests/scoring/"),
+)
 # What `make quick` leaves out: tests that need a server, a cluster, a browser, other processes, injected faults or many
 # real pictures.
 SLOW = (
     *("tests/browser/", "tests/engine/", "tests/failure/", "tests/server/", "tests/cli/", "tests/demo/"),
+    *("tests/test_known_answers", "tests/test_s3", "tests/test_warm", "tests/store/test_remote"),
     *(
         "tests/ingest/test_build",
-        "tests/test_known_answers",
-        "tests/test_s3",
-        "tests/test_warm",
-        "tests/store/test_remote",
+        "tests/evaluation/",
+        "tests/interop/",
+        "tests/learning_to_rank/test_learn.py",
+        "tests/test_draw",
     ),
-    *("tests/evaluation/", "tests/interop/", "tests/learning_to_rank/test_learn.py", "tests/test_draw"),
     *("tests/search/test_kept", "tests/search/test_several_vocabularies"),
     *("tests/search/test_clusters", "tests/store/test_random_operations", "tests/store/test_clusters"),
 )
@@ -56,6 +59,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(SLOW):
             item.add_marker(pytest.mark.slow)
+    ranks = {group: rank for rank, group in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: next((ranks[g] for g in LONGEST_FIRST if item.nodeid.startswith(g)), len(ranks)))
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
@@ -65,25 +70,12 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """A process for each processor, and one more beside those that wait for a browser, a cluster or a disk."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return processors + int(config.option.markexpr != "not slow")
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
     return Scheduling(config, log)
-
-
-@dataclass(frozen=True)
-class Demo:
-    """The demo collection, indexed with relative keys."""
-
-    folder: Path
-    collection: Collection
-    index: Path
-
-
-@pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """Made once per process, for tests that only read it."""
-    folder = tmp_path_factory.mktemp("demo")
-    collection = build(folder)
-    with Index.create(folder / "demo.resight") as index:
-        outcomes = list(index.add_files(collection.pictures, relative_to=folder / "pictures"))
-    assert not [o for o in outcomes if o.skipped]
-    return Demo(folder, collection, folder / "demo.resight")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib.util
 import re
 from pathlib import Path
@@ -14,6 +15,17 @@ from .support.pictures import texture, write
 from .support.scenes import views, write_hdf5
 
 ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src"
+WITH_EXAMPLES = [path for path in sorted(SOURCE.rglob("*.py")) if ">>> " in path.read_text()]
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_examples_in_docstrings_run(path: Path) -> None:
+    words = path.relative_to(SOURCE).with_suffix("").parts
+    name = ".".join(word for word in words if word != "__init__")
+    failed, tried = doctest.testmod(importlib.import_module(name))
+    assert tried
+    assert not failed
 
 
 def generator() -> ModuleType:

@@ -244,6 +244,7 @@ class Judge:
         self._known: dict[str, Answers] = {}
         self._verdicts: dict[Files, bool] = {}
         self._found: dict[Files, Answers | None] = {}
+        self._gone_on: dict[Files, Answers | None] = {}
 
     def right(self, entries: list[Entry], kept: int | None = None) -> Answers:
         name = repr([kept, *((e.key, e.content, e.words.code is None) for e in entries)])
@@ -303,7 +304,10 @@ class Judge:
         new = complete(Z) if manifests.read(folder).settings.codes else Z
         change(folder, add=[new])
         assert leftovers(folder) == set()
-        assert answers(folder) == self.right([*(entries or []), new], kept)
+        files = frozenset(tree(folder).items())  # once swept, most are equal
+        if files not in self._gone_on:
+            self._gone_on[files] = answers(folder)
+        assert self._gone_on[files] == self.right([*(entries or []), new], kept)
 
 
 def last_commit(folder: Path) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -86,25 +87,27 @@ def test_all_files_are_listed_here(index: Path) -> None:
     assert {f for f in FILES if (index / f).stat().st_size > SMALL} == {f for f in FILES if not f.endswith("npy")}
 
 
+def read(folder: Path) -> object:
+    """All that an index answers."""
+    with open_snapshot(folder) as snapshot:
+        answers = [rankings(snapshot, QUERIES[:1], probe) for probe in (0, 1)]
+        held = contents(snapshot), snapshot.vocabulary.fingerprint
+    assert answers[0] != answers[1]
+    return answers, held, terms(folder)
+
+
+@dataclass(frozen=True)
 class Witness:
-    """Remembers the right answers of an undamaged index."""
+    """Knows the right answers of an index, and where it lies, damaged."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.right = self._read()
-
-    def _read(self) -> object:
-        with open_snapshot(self.folder) as snapshot:
-            answers = [rankings(snapshot, QUERIES[:1], probe) for probe in (0, 1)]
-            held = contents(snapshot), snapshot.vocabulary.fingerprint
-        assert answers[0] != answers[1]
-        return answers, held, terms(self.folder)
+    right: object
+    folder: Path
 
     def check(self) -> None:
         """Searches raise IndexDamagedError or are right; the check finds something."""
         said = ""
         try:
-            assert self._read() == self.right, "another answer"
+            assert read(self.folder) == self.right, "another answer"
         except IndexDamagedError as error:
             said = str(error)
         assert not said or (str(self.folder) in said and "; " in said)  # what is wrong; what to do about it
@@ -115,6 +118,17 @@ class Witness:
         assert problems, "the check found nothing"
 
 
+@pytest.fixture(scope="module")
+def witness(index: Path) -> Witness:
+    return Witness(read(index), index)
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Another index, whose files have the same sizes."""
+    return make(tmp_path_factory.mktemp("other") / "index", seed=5)
+
+
 def positions(file: str, size: int) -> list[int]:
     """Every byte of a small file; of a larger one, and of the second segment, the first and last and a sample."""
     step = 97 if size > SMALL else 1 if FIRST in file else 11
@@ -122,8 +136,8 @@ def positions(file: str, size: int) -> list[int]:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_flipped_bytes(file: str, index: Path) -> None:
-    witness, path = Witness(index), index / file
+def test_flipped_bytes(file: str, index: Path, witness: Witness) -> None:
+    path = index / file
     whole = path.read_bytes()
     try:
         for position in positions(file, len(whole)):
@@ -162,8 +176,8 @@ def test_flipped_bits_of_the_first_line(index: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_wrong_sizes(file: str, index: Path) -> None:
-    witness, path = Witness(index), index / file
+def test_wrong_sizes(file: str, index: Path, witness: Witness) -> None:
+    path = index / file
     whole = path.read_bytes()
     try:
         for damaged in (b"", whole[:1], whole[: len(whole) // 2], whole[:-1], whole + b"\0", whole + whole, b"\0" * 99):
@@ -174,8 +188,8 @@ def test_wrong_sizes(file: str, index: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_missing_file(file: str, index: Path) -> None:
-    witness, path = Witness(index), index / file
+def test_missing_file(file: str, index: Path, witness: Witness) -> None:
+    path = index / file
     hidden = path.rename(index.parent / "hidden")
     try:
         if file == "manifest":
@@ -193,11 +207,10 @@ def test_missing_file(file: str, index: Path) -> None:
 
 
 @pytest.mark.parametrize("file", [*FILES, f"segments/{FIRST}", f"segments/{SECOND}"])
-def test_file_of_another_index(file: str, index: Path, tmp_path: Path) -> None:
+def test_file_of_another_index(file: str, index: Path, other: Path, witness: Witness, tmp_path: Path) -> None:
     """Sound in itself, and of the same sizes, but not this index's."""
-    other, mixed = make(tmp_path / "other", seed=5), tmp_path / "mixed"
+    mixed = tmp_path / "mixed"
     shutil.copytree(index, mixed)
-    witness = Witness(mixed)
     if (mixed / file).is_dir():
         shutil.rmtree(mixed / file)
         shutil.copytree(other / file, mixed / file)
@@ -207,16 +220,16 @@ def test_file_of_another_index(file: str, index: Path, tmp_path: Path) -> None:
         if same:  # such as the counts of pictures that happen to agree
             assert check(mixed).problems == ()
             return
-    witness.check()
+    replace(witness, folder=mixed).check()
 
 
-def test_segments_in_each_others_place(index: Path, tmp_path: Path) -> None:
+def test_segments_in_each_others_place(index: Path, witness: Witness, tmp_path: Path) -> None:
     shutil.copytree(index, tmp_path / "mixed")
-    witness, segments = Witness(tmp_path / "mixed"), tmp_path / "mixed" / "segments"
+    segments = tmp_path / "mixed" / "segments"
     (segments / FIRST).rename(segments / "x")
     (segments / SECOND).rename(segments / FIRST)
     (segments / "x").rename(segments / SECOND)
-    witness.check()
+    replace(witness, folder=tmp_path / "mixed").check()
 
 
 def test_foreign_files_are_reported_and_left_alone(index: Path, tmp_path: Path) -> None:

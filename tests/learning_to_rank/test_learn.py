@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,20 +37,33 @@ def plain(given: Examples) -> float:
     return given.pairs(1, 1).within(pattern).map(np.array([0.0, 1.0]))
 
 
-def test_learnt_weights_rank_other_pictures_better_than_counting() -> None:
-    found, others = learn(made(0), OPTIONS), made(1)
-    assert ranked(others, found) > plain(others) + 0.05
+@dataclass(frozen=True)
+class Learnt:
+    """The choice, and all that were tried."""
+
+    found: Trial
+    heard: list[Trial]
 
 
-def test_learning_is_reproducible() -> None:
-    first, second = learn(made(0), OPTIONS), learn(made(0), OPTIONS)
+@pytest.fixture(scope="module")
+def learnt() -> Learnt:
+    heard: list[Trial] = []
+    return Learnt(learn(made(0), OPTIONS, report=heard.append), heard)
+
+
+def test_learnt_weights_rank_other_pictures_better_than_counting(learnt: Learnt) -> None:
+    others = made(1)
+    assert ranked(others, learnt.found) > plain(others) + 0.05
+
+
+def test_learning_is_reproducible(learnt: Learnt) -> None:
+    first, second = learnt.found, learn(made(0), OPTIONS)
     assert (first.pattern == second.pattern).all()
     assert first.weights.tolist() == second.weights.tolist()
 
 
-def test_known_choices_are_not_tried_again() -> None:
-    heard: list[Trial] = []
-    whole = learn(made(0), OPTIONS, report=heard.append)
+def test_known_choices_are_not_tried_again(learnt: Learnt) -> None:
+    whole, heard = learnt.found, learnt.heard
     assert [t.word_groups for t in heard] == sorted(t.word_groups for t in heard)
     known = [t for t in heard if t.word_groups < 3]
     again: list[Trial] = []
@@ -59,16 +72,15 @@ def test_known_choices_are_not_tried_again() -> None:
     assert resumed.weights.tolist() == whole.weights.tolist()
 
 
-def test_the_choice_ranks_held_out_queries_best() -> None:
-    heard: list[Trial] = []
-    found = learn(made(0), OPTIONS, report=heard.append)
+def test_the_choice_ranks_held_out_queries_best(learnt: Learnt) -> None:
+    found, heard = learnt.found, learnt.heard
     best = max(heard, key=lambda t: t.map)
     assert (found.word_groups, found.bins) == (best.word_groups, best.bins)
     assert {t.word_groups for t in heard} == {1, 2, 3}
 
 
-def test_symmetric_weights() -> None:
-    found = learn(made(0), OPTIONS)
+def test_symmetric_weights(learnt: Learnt) -> None:
+    found = learnt.found
     assert (found.pattern == found.pattern.T).all()
     similarity = found.similarity(np.arange(K))
     assert (similarity.table == similarity.table.transpose(0, 2, 1)).all()

@@ -33,10 +33,11 @@ from ..support.vocabularies import ready_in_thirds
 
 KEEPS = ["nothing", "codes", "descriptors"]
 BYTES = {"nothing": 0, "codes": 8, "descriptors": 128}
+FEATURES = FeatureOptions(max_features=400)  # each is compared with each of every picture
 
 
 def features(pixels: Pixels) -> Features:
-    return extract(from_array(pixels, max_side=1024), options=FeatureOptions())
+    return extract(from_array(pixels, max_side=1024), options=FEATURES)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,8 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A wall in three parts that overlap, and other pictures, with each kind of keeping; in two segments."""
     folder = tmp_path_factory.mktemp("kept")
     for keep in KEEPS:
-        with Index.create(folder / f"{keep}.resight", indexing=IndexingOptions(keep=keep)) as index:
+        indexing = IndexingOptions(keep=keep)
+        with Index.create(folder / f"{keep}.resight", features=FEATURES, indexing=indexing) as index:
             for key, pixels in wall_in_parts().items():
                 index.add(pixels, key=key)
             index.commit()
@@ -175,7 +177,7 @@ def test_a_union_has_the_descriptors_of_all(snapshot: Snapshot, keep: str) -> No
 
 def test_several_vocabularies_give_a_feature_its_descriptor_once(tmp_path: Path) -> None:
     thirds, indexing = ready_in_thirds(each=500), IndexingOptions(keep="descriptors")
-    with Index.create(tmp_path / "i", vocabulary=thirds, indexing=indexing) as index:
+    with Index.create(tmp_path / "i", vocabulary=thirds, features=FEATURES, indexing=indexing) as index:
         index.add(texture(3), key="a")
         index.commit()
         assert index.info().kept == 128
@@ -244,17 +246,17 @@ def test_an_index_for_a_recipe(tmp_path: Path) -> None:
     pictures.mkdir()
     for seed in range(3):
         write(pictures / f"{seed}.png", texture(seed))
-    place = str(tmp_path / "i.resight")
-    run("index", str(pictures), "--into", place, "--recipe", "knn")
+    place, one = str(tmp_path / "i.resight"), ("--processes", 1)
+    run("index", str(pictures), "--into", place, "--recipe", "knn", *one)
     assert run_json("info", place)["kept"] == 8
     (found,) = run_json("search", place, str(pictures / "1.png"), "--recipe", "knn")["results"]
     assert found["hits"][0]["key"].endswith("1.png")
     write(pictures / "3.png", texture(3))
-    run("index", str(pictures), "--into", place)  # goes on as it was made
-    run("index", str(pictures), "--into", place, "--recipe", "knn")
+    run("index", str(pictures), "--into", place, *one)  # goes on as it was made
+    run("index", str(pictures), "--into", place, "--recipe", "knn", *one)
     assert run_json("info", place)["pictures"] == 4
     run("index", str(pictures), "--into", place, "--recipe", "knn-exact", code=2)
     both = str(tmp_path / "both.resight")
-    run("index", str(pictures), "--into", both, "--recipe", "knn", "--set", "features.max_features=50")
+    run("index", str(pictures), "--into", both, "--recipe", "knn", "--set", "features.max_features=50", *one)
     made = run_json("info", both)["settings"]
     assert (made["indexing"]["keep"], made["features"]["max_features"]) == ("codes", 50)

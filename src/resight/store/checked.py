@@ -8,6 +8,8 @@ at once.
 from __future__ import annotations
 
 import io
+import mmap
+import os
 import zlib
 from pathlib import Path
 from typing import Any
@@ -47,9 +49,10 @@ def block_sums(data: Bytes) -> UInt32:
 
 def map_bytes(path: Path) -> Bytes:
     """The file as a read-only memory map (an empty array for an empty file, which cannot be mapped)."""
-    if path.stat().st_size == 0:
-        return np.zeros(0, np.uint8)
-    return np.asarray(np.memmap(path, mode="r", dtype=np.uint8))
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return np.zeros(0, np.uint8)
+        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
 
 
 class CheckedFile:
