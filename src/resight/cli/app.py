@@ -63,7 +63,7 @@ Processes = Annotated[
 GivenFeatures = Annotated[
     Path | None,
     typer.Option(
-        "--features", metavar="FILE", help="Features that another program found: HDF5 as of hloc, or a COLMAP database."
+        "--features", metavar="FILE", help="Features from another program: an HDF5 file of hloc, or a COLMAP database."
     ),
 ]
 MANIFEST = "manifest"  # store.manifest.NAME, without loading the store for --help

@@ -22,15 +22,13 @@ if TYPE_CHECKING:
 
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 
-ENGINE = Annotated[
-    str, typer.Option("--engine", metavar="NAME", help=f"Where the work is done: {' or '.join(ENGINES)}.")
-]
+ENGINE = Annotated[str, typer.Option("--engine", metavar="NAME", help=f"Where to do the work: {' or '.join(ENGINES)}.")]
 RAY_ADDRESS = Annotated[
     str | None,
     typer.Option(
         "--ray-address",
         metavar="ADDRESS",
-        help="With --engine ray: the cluster, as HOST:PORT or `auto`. Default: one that is started on this machine.",
+        help="With --engine ray: the cluster, as HOST:PORT or `auto`. Default: start one on this machine.",
     ),
 ]
 

@@ -24,19 +24,20 @@ def duplicates(
     kind: Annotated[
         str,
         typer.Option(
-            help="copy: the same as a whole, resized or compressed perhaps; scene: pictures that show the same thing."
+            help="copy: the same picture, perhaps resized or compressed; scene: pictures that show the same thing."
         ),
     ] = "copy",
     min_confidence: Annotated[
-        float, typer.Option(min=0, max=1, help="How sure geometry must be that two pictures belong together.")
+        float,
+        typer.Option(min=0, max=1, help="Group two pictures only if geometry is this sure that they belong together."),
     ] = 0.95,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated lines instead of text.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Find groups of pictures that are copies of one another, or that show the same thing.
 
-    Every picture is searched for, and those that geometry confirms are linked; a picture that is linked to at least a
-    third of a group belongs to it. The first of a group has the most pixels. Nothing is changed.
+    Searches for every picture and links those that geometry confirms. A picture joins a group if it is linked to at
+    least a third of it. The picture with the most pixels comes first. Nothing is changed.
     """
     from ..index import Index
     from ..recipes import RECIPES

@@ -32,11 +32,11 @@ def evaluate(
     limit: Annotated[int | None, typer.Option(min=1, help="Use about this many pictures of each dataset.")] = None,
     vocabulary: Annotated[
         Path | None,
-        typer.Option(help="A vocabulary made by `resight train`. Default: the ready one of each recipe's detector."),
+        typer.Option(help="A vocabulary made by `resight train`. Default: the ready one for each recipe's detector."),
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(help="Where features and indexes are kept. Default: $RESIGHT_CACHE or your cache folder."),
+        typer.Option(help="Where to keep features and indexes. Default: $RESIGHT_CACHE or your cache folder."),
     ] = None,
     report: Annotated[
         Path | None,
@@ -47,7 +47,7 @@ def evaluate(
     processes: Processes = None,
     as_json: AsJson = False,
 ) -> int:
-    """Measure recipes on datasets with known answers. What was extracted is kept, so a second run is quick."""
+    """Measure recipes on datasets with known answers. Keeps the features, so that a second run is quick."""
     from ..evaluation.datasets import load
     from ..evaluation.runner import Runner, parse_sets
     from ..machine import processors

@@ -24,11 +24,11 @@ def default_data() -> Path:
 @command
 def experiment(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The experiment; without it, the known ones are listed.")
+        str | None, typer.Argument(metavar="[NAME]", help="The experiment; leave it out to list them.")
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="Holds the datasets' folders. Default: $RESIGHT_DATA or ../shared/data of the project."),
+        typer.Option(help="The folder with the datasets. Default: $RESIGHT_DATA or ../shared/data of the project."),
     ] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Use about this many pictures of each dataset and of the distractors.")
@@ -36,7 +36,7 @@ def experiment(
     cache: Annotated[
         Path | None,
         typer.Option(
-            help="Where features, vocabularies and indexes are kept. Default: $RESIGHT_CACHE or your cache folder."
+            help="Where to keep features, vocabularies and indexes. Default: $RESIGHT_CACHE or your cache folder."
         ),
     ] = None,
     processes: Processes = None,

@@ -111,13 +111,13 @@ def merge(place: AnIndex = None, as_json: AsJson = False) -> int:
 def context(
     place: AnIndex = None,
     recipe: Annotated[str, typer.Option(help="A recipe with context, or a TOML file.")] = "context",
-    forget: Annotated[bool, typer.Option("--forget", help="Drop what was learnt for this recipe instead.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Forget what was learnt for this recipe.")] = False,
     settings: Set = None,
     as_json: AsJson = False,
 ) -> int:
     """Learn how crowded the neighbourhood of each picture is (CDM-10), for searches with this recipe.
 
-    Pictures added later get their terms as they are added. Learn again when the collection has changed much.
+    Pictures that you add later get their terms then. Learn again when the collection has changed a lot.
     """
     from ..index import Index
 

@@ -26,33 +26,35 @@ if TYPE_CHECKING:
 def index(
     pictures: Annotated[
         list[str] | None,
-        typer.Argument(help="Folders (searched through) and picture files, or URLs of such.", show_default=False),
+        typer.Argument(help="Folders, with all below them, and picture files; or their URLs.", show_default=False),
     ] = None,
     into: Annotated[
         str | None,
         typer.Option(
             metavar="INDEX",
-            help="The index, a folder or a URL; made if missing. Default: $RESIGHT_INDEX or your data folder.",
+            help="The index, a folder or a URL; a new one is made. Default: $RESIGHT_INDEX or your data folder.",
         ),
     ] = None,
     relative_to: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="Use paths relative to this folder or URL as keys, not absolute ones."),
+        typer.Option(
+            metavar="FOLDER", help="Name pictures by their paths from this folder or URL, not by absolute paths."
+        ),
     ] = None,
     vocabulary: Annotated[
         Path | None, typer.Option(help="A vocabulary made by `resight train`, for a new index.")
     ] = None,
     recipe: Annotated[
         str | None,
-        typer.Option(help="Make a new index such that this recipe can search it; most need no index of their own."),
+        typer.Option(help="Make a new index for this recipe; only a few recipes need one of their own."),
     ] = None,
     clusters: Annotated[
         int | None,
-        typer.Option(min=0, help="Put the pictures into this many clusters, for `resight search --probe`; 0: none."),
+        typer.Option(min=0, help="Group the pictures into this many clusters, for `resight search --probe`; 0: none."),
     ] = None,
     features: GivenFeatures = None,
     images: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="With --features: where the pictures are that it names.")
+        Path | None, typer.Option(metavar="FOLDER", help="With --features: the folder of the pictures that it names.")
     ] = None,
     processes: Processes = None,
     engine: ENGINE = "local",
@@ -62,7 +64,7 @@ def index(
 ) -> int:
     """Add pictures to an index. Unchanged pictures are skipped, changed ones updated.
 
-    With --engine ray all are added by one commit at the end; the same command goes on with a build that was broken off.
+    With --engine ray one commit at the end adds all of them. If it is interrupted, the same command resumes it.
     """
     from ..engine import engine_named
     from ..images import find_pictures

@@ -26,23 +26,21 @@ def learn(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Which pictures show the same thing: lines of a key or path, a tab, and any name for the thing.",
+            help="Which pictures show the same thing: lines with a key or path, a tab, and a name for the thing.",
         ),
     ] = None,
     from_verified: Annotated[
         bool,
-        typer.Option(
-            "--from-verified", help="Learn from pictures that geometry confirms to show the same thing instead."
-        ),
+        typer.Option("--from-verified", help="Learn from pictures that geometry confirms to show the same thing."),
     ] = False,
-    forget: Annotated[bool, typer.Option("--forget", help="Drop what was learnt instead.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Forget what was learnt.")] = False,
     settings: Set = None,
     as_json: AsJson = False,
 ) -> int:
     """Learn from examples how much shared words tell (LEARN-14), for searches with --recipe learnt.
 
-    Pictures added later are scored alike. Learn again when the collection has changed much. An interrupted run goes on
-    where it was.
+    It also holds for pictures that you add later. Learn again when the collection has changed a lot. An interrupted
+    run resumes where it stopped.
     """
     from ..index import Index
 

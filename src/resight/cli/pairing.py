@@ -18,11 +18,16 @@ from .output import counting, patience, printable, say_json
 @command
 def pairs(
     place: AnIndex = None,
-    top: Annotated[int, typer.Option(min=1, help="Best other pictures for each.")] = 20,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write them here instead of printing them.")] = None,
+    top: Annotated[int, typer.Option(min=1, help="Pictures to list for each picture, the best ones.")] = 20,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the pairs to this file instead of printing them.")
+    ] = None,
     relative_to: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Name pictures by their path from here; default: their common folder."),
+        typer.Option(
+            metavar="FOLDER",
+            help="Name pictures by their paths from this folder. Default: the folder that holds all of them.",
+        ),
     ] = None,
     recipe: Annotated[str, typer.Option(help=f"How to search: {', '.join(RECIPES)}.")] = DEFAULT,
     settings: Set = None,

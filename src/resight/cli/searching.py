@@ -27,7 +27,7 @@ def search(
         list[str] | None,
         typer.Argument(
             metavar="[INDEX] QUERY...",
-            help="Query pictures or their URLs, or with --features their names there; first, optionally, the index.",
+            help="The index, if not the default one; then query pictures, their URLs, or their names in --features.",
         ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Results for each query.")] = 20,
@@ -45,7 +45,7 @@ def search(
         Path | None, typer.Option(metavar="FILE", help="Draw query, best results and their matches: a .png or .jpg.")
     ] = None,
     probe: Annotated[
-        int | None, typer.Option(min=0, help="Look into this many clusters alone; see `resight index --clusters`.")
+        int | None, typer.Option(min=0, help="Search this many clusters only; see `resight index --clusters`.")
     ] = None,
     features: GivenFeatures = None,
     timings: Annotated[bool, typer.Option("--timings", help="Also say how long each stage took.")] = False,
@@ -57,8 +57,8 @@ def search(
 ) -> int:
     """Find pictures that show the same thing as a query picture.
 
-    With --engine ray the index is searched by the machines of a cluster, each of which looks into some of it; all must
-    see it at the same path. Hits and scores are the same.
+    With --engine ray each machine of a cluster searches a part of the index. All must see it at the same path. Hits
+    and scores are the same.
     """
     from ..engine import engine_named
     from ..index import Index

@@ -20,18 +20,21 @@ from .output import patience, printable
 def serve(
     place: AnIndex = None,
     host: Annotated[
-        str | None, typer.Option(help="The address to listen at; one that others can reach needs a token.")
+        str | None,
+        typer.Option(
+            help="The address to listen at. Other machines can reach any but a loopback address; then a token is needed."
+        ),
     ] = None,
     port: Annotated[int | None, typer.Option(help="The port to listen at; 0: any that is free.")] = None,
     token: Annotated[
         str | None,
         typer.Option(
             envvar="RESIGHT_TOKEN",
-            help="What clients must send, 16 characters or more. Better set $RESIGHT_TOKEN: others see command lines.",
+            help="The token that clients must send, 16 characters or more. Better set $RESIGHT_TOKEN: others see commands.",
         ),
     ] = None,
     name: Annotated[
-        list[str] | None, typer.Option(help="A name that the server may be called by, besides its host; repeatable.")
+        list[str] | None, typer.Option(help="Another name under which clients reach the server; repeatable.")
     ] = None,
     settings: Set = None,
     engine: ENGINE = "local",
@@ -39,8 +42,8 @@ def serve(
 ) -> int:
     """Serve an index over HTTP, and a page to search it with. Ctrl-C ends it.
 
-    Pictures can be searched for, added and removed; commits of other processes are seen at once. With --engine ray the
-    index is searched by the machines of a cluster, each of which looks into some of it; all else is done here.
+    Clients can search for pictures, add and remove them. Searches see commits of other processes without a restart.
+    With --engine ray each machine of a cluster searches a part of the index; everything else happens here.
     """
     changed = parse_settings(settings, ServeOptions)
     take_in(changed, ServeOptions, "host", ("--host", host))

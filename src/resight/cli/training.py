@@ -27,14 +27,14 @@ def train(
     out: Annotated[Path, typer.Option(help="The vocabulary file to write.")],
     pictures: Annotated[
         list[str] | None,
-        typer.Argument(help="Folders and picture files to learn from, or URLs of such.", show_default=False),
+        typer.Argument(help="Folders and picture files to learn from, or their URLs.", show_default=False),
     ] = None,
-    words: Annotated[int | None, typer.Option(min=1, help="Number of visual words, of each vocabulary.")] = None,
+    words: Annotated[int | None, typer.Option(min=1, help="Visual words in each vocabulary.")] = None,
     vocabularies: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Independent vocabularies, whose rankings a search combines; each costs as much as one. Default: 1.",
+            help="Independent vocabularies; a search combines their rankings, and takes as many times longer. Default: 1.",
         ),
     ] = None,
     held_out: Annotated[
@@ -46,7 +46,8 @@ def train(
         ),
     ] = None,
     recipe: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"Whose λ: {', '.join(FITTED)}. Default: {USUAL}.")
+        str | None,
+        typer.Option(metavar="NAME", help=f"The recipe whose λ to fit: {', '.join(FITTED)}. Default: {USUAL}."),
     ] = None,
     features: GivenFeatures = None,
     processes: Processes = None,
