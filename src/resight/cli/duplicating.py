@@ -29,7 +29,7 @@ def duplicates(
     ] = "copy",
     min_confidence: Annotated[
         float,
-        typer.Option(min=0, max=1, help="Group two pictures only if geometry is this sure that they belong together."),
+        typer.Option(min=0, max=1, help="Group only pictures that geometry is this sure of."),
     ] = 0.95,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated lines instead of text.")] = False,
     as_json: AsJson = False,

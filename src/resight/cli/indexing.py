@@ -37,9 +37,7 @@ def index(
     ] = None,
     relative_to: Annotated[
         str | None,
-        typer.Option(
-            metavar="FOLDER", help="Name pictures by their paths from this folder or URL, not by absolute paths."
-        ),
+        typer.Option(metavar="FOLDER", help="Name pictures by their paths from this folder or URL."),
     ] = None,
     vocabulary: Annotated[
         Path | None, typer.Option(help="A vocabulary made by `resight train`, for a new index.")

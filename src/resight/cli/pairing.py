@@ -19,14 +19,12 @@ from .output import counting, patience, printable, say_json
 def pairs(
     place: AnIndex = None,
     top: Annotated[int, typer.Option(min=1, help="Pictures to list for each picture, the best ones.")] = 20,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the pairs to this file instead of printing them.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the pairs to this file.")] = None,
     relative_to: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Name pictures by their paths from this folder. Default: the folder that holds all of them.",
+            help="Name pictures by their paths from this folder. Default: their common one.",
         ),
     ] = None,
     recipe: Annotated[str, typer.Option(help=f"How to search: {', '.join(RECIPES)}.")] = DEFAULT,

@@ -21,16 +21,14 @@ def serve(
     place: AnIndex = None,
     host: Annotated[
         str | None,
-        typer.Option(
-            help="The address to listen at. Other machines can reach any but a loopback address; then a token is needed."
-        ),
+        typer.Option(help="The address to listen at; any but a loopback address needs a token."),
     ] = None,
     port: Annotated[int | None, typer.Option(help="The port to listen at; 0: any that is free.")] = None,
     token: Annotated[
         str | None,
         typer.Option(
             envvar="RESIGHT_TOKEN",
-            help="The token that clients must send, 16 characters or more. Better set $RESIGHT_TOKEN: others see commands.",
+            help="The token that clients must send, 16 characters or more. Better: set $RESIGHT_TOKEN.",
         ),
     ] = None,
     name: Annotated[

@@ -34,7 +34,7 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            help="Independent vocabularies; a search combines their rankings, and takes as many times longer. Default: 1.",
+            help="Independent vocabularies; a search combines their rankings. Each adds the time of one. Default: 1.",
         ),
     ] = None,
     held_out: Annotated[
@@ -47,7 +47,7 @@ def train(
     ] = None,
     recipe: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help=f"The recipe whose λ to fit: {', '.join(FITTED)}. Default: {USUAL}."),
+        typer.Option(metavar="NAME", help=f"Whose λ to fit: {', '.join(FITTED)}. Default: {USUAL}."),
     ] = None,
     features: GivenFeatures = None,
     processes: Processes = None,
