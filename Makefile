@@ -6,21 +6,28 @@ BIN = $(VENV)/bin
 RESIGHT_DATA ?= ../shared/data
 READY = src/resight/vocabulary/ready
 
-.PHONY: demo quick test ready check kernels docs benchmark vocabulary clean
+.PHONY: demo quick quick-tests test ready modules kernels check docs benchmark vocabulary clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m resight.demo demo
 
-# What a change is tried with now and then: a minute instead of several.
-quick: ready
+# What a change is tried with now and then: a minute instead of several. Types are checked beside the tests.
+quick: kernels
+	$(MAKE) --jobs 2 check quick-tests
+
+quick-tests: $(VENV)/.installed
 	$(BIN)/python -m pytest -m "not slow"
 
 test: ready
 	$(BIN)/python -m pytest
 
-# Types are checked while kernels are compiled, each by one processor.
+# Types are checked by one processor while the other compiles: kernels, then the modules that all tests import, which
+# each process of pytest would compile for itself. What cannot be imported is pytest's to say.
 ready: $(VENV)/.installed
-	$(MAKE) --jobs 2 --output-sync check kernels
+	$(MAKE) --jobs 2 --output-sync check modules
+
+modules: kernels
+	$(BIN)/python -m pytest -n 0 --collect-only -W ignore >/dev/null || true
 
 kernels: $(VENV)/.installed
 	$(BIN)/python -c "from resight.warm import warm; warm()"
@@ -44,16 +51,18 @@ vocabulary: $(VENV)/.installed
 		--set features.detector=hessian-affine --set features.contrast=0.02
 	$(BIN)/python tools/make_codebooks.py $(RESIGHT_DATA)/distractors
 
-# Installed anew only when pyproject.toml has changed. The demo needs far less than the tests do.
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+# Installed anew only when pyproject.toml has changed. The demo needs far less than the tests do. Of what is installed,
+# Python compiles the modules that are imported; pip would compile all, which takes longer.
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
-$(VENV)/.demo: pyproject.toml
+$(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
 	$(INSTALL) '.[demo]'
 	touch $@
 
-$(VENV)/.installed: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
 	$(INSTALL) '.[demo,dev,heif,report]'
 	touch $(VENV)/.demo $@
 
