@@ -47,6 +47,7 @@ def samples(dataset: Dataset, detector: str, cache: Path) -> Float64:
                 continue
             asked = quantise(assigner, read(file), recipe.assign)
             found, background = rank(group, [asked], count=FIRST, recipe=recipe, watch=Stopwatch())
+            assert background is not None  # the recipe verifies
             for candidate in found[:FIRST]:
                 key = candidate.row.key
                 if key != query.key and key not in query.truth.junk:

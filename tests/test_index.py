@@ -473,3 +473,48 @@ def test_metadata_that_is_nested_too_deep_is_refused(tmp_path: Path) -> None:
             index.add(texture(0), key="a", metadata=deep)
     with Index.open(tmp_path / "i.resight") as index:
         assert list(index) == ["kept"]
+
+
+def test_bad_arguments_are_refused_with_the_remedy(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        index.add(texture(1), key="")  # even a key without a character is one
+        index.add(texture(1), key="same")
+        index.commit()
+        assert [hit.key for hit in index.search(key="", top=1).hits] == ["same"]
+        for region in ((1, 2, 3), "1,2,30,40", ("a", 1, 2, 3)):
+            with pytest.raises(UsageError, match="a region is four numbers, x, y, width and height, not"):
+                index.search(texture(1), region=region)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match=r"top must be a whole number from 1 on, not 1\.5"):
+            index.search(texture(1), top=1.5)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="path is for pictures that are given as bytes"):
+            index.add(write(tmp_path / "a.png", texture(2)), path=tmp_path / "b.png")
+
+
+def test_options_of_the_store_can_be_set_at_any_time(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        for number in range(4):
+            index.add(texture(number, 64), key=str(number))
+            index.store = StoreOptions(merge_factor=100 if number < 3 else 2)
+            index.commit()
+            assert index.info().segments == (number + 1 if number < 3 else 1)
+
+
+def test_nothing_revives_a_closed_index(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "i.resight")
+    index.close()
+    with Index.open(tmp_path / "i.resight") as other:
+        other.add(texture(1), key="a")
+    for use in (index.refresh, index.commit, lambda: index.remove("a")):
+        with pytest.raises(StoreError, match="was closed; open it again"):
+            use()
+
+
+def test_adding_again_keeps_metadata_unless_told_otherwise(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        wanted: dict[str, int]
+        for metadata, wanted in (({"year": 1}, {"year": 1}), (None, {"year": 1}), ({}, {}), (None, {})):
+            index.add(texture(len(wanted)), key="a", metadata=metadata)
+            index.commit()
+            row = index.get("a")
+            assert row
+            assert row.metadata == wanted

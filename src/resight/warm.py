@@ -28,7 +28,7 @@ from .types import Features, Picture, Words
 from .vocabulary.nearest import Cells, CellSearch
 from .vocabulary.tree import Tree, TreeSearch
 
-EVERY_MEASURE: list[ScoringOptions] = [
+WARMED_OPTIONS: list[ScoringOptions] = [
     *(measure.options() for measure in MEASURES.values()),
     *(
         HammingOptions(weak_geometry=weak_geometry, inter=True, weights=weights)
@@ -37,7 +37,7 @@ EVERY_MEASURE: list[ScoringOptions] = [
 ]
 
 
-def warm(*, scoring: Sequence[ScoringOptions] = EVERY_MEASURE, detectors: Iterable[str] = DETECTORS) -> None:
+def warm(*, scoring: Sequence[ScoringOptions] = WARMED_OPTIONS, detectors: Iterable[str] = DETECTORS) -> None:
     """Run every kernel of such a search once, on next to nothing, with the types that stored lists have."""
     lists = build([], words=1)
     similarity = Similarity(np.zeros((2, 2), np.uint8), np.zeros((1, 1), np.float32), np.zeros(1, np.uint8))

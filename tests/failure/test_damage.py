@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from resight.context import context_name
-from resight.errors import IndexDamagedError, IndexMissingError
-from resight.store import check, open_snapshot
+from resight.errors import IndexDamagedError, IndexMissingError, StoreError
+from resight.options import StoreOptions
+from resight.store import Writer, check, open_snapshot
 from resight.store.checked import BLOCK, CheckedFile, block_sums
 from resight.types import Words
 
@@ -283,3 +284,20 @@ def test_threads_that_check_the_same_blocks(tmp_path: Path) -> None:
     last = np.array([len(data) - 1], dtype=np.int64)
     with pytest.raises(IndexDamagedError, match="wrong checksum"):
         file.check_ranges(last, last + 1)
+
+
+def test_a_merge_that_damage_prevents_says_so(tmp_path: Path) -> None:
+    """The commit before it stands; the next one names the damaged file."""
+    folder = tmp_path / "index"
+    large = entry("large", 1, features=9000)  # the block that is damaged is not read at opening
+    build(folder, [large], [B], [C])
+    (first, *_) = sorted((folder / "segments").iterdir())
+    data = bytearray((first / "signature.npy").read_bytes())
+    data[-1] ^= 1
+    (first / "signature.npy").write_bytes(data)
+    with Writer(folder, options=StoreOptions(merge_factor=2)) as writer:
+        writer.add(D)
+        assert writer.commit()
+        writer.add(E)
+        with pytest.raises(StoreError, match=rf"committed, but segments could not be merged: {first}/signature.npy"):
+            writer.commit()

@@ -17,7 +17,7 @@ from resight.engine import LocalEngine
 from resight.errors import EngineError, StoreError
 from resight.index import Index
 from resight.ingest import Ingester, IngesterPlan, Job, Outcome, build
-from resight.ingest.build import cut
+from resight.ingest.build import split_into_shards
 from resight.store import Writer, check, open_snapshot, shards
 from resight.store import manifest as manifests
 
@@ -92,14 +92,14 @@ def test_nothing_is_written_if_nothing_has_changed(pictures: list[Path], tmp_pat
 
 def test_shards_are_cut_where_keys_say_so() -> None:
     jobs = [Job(f"{number}", Path(f"{number}")) for number in range(5000)]
-    whole = list(cut(jobs, 100, salt=1))
+    whole = list(split_into_shards(jobs, 100, build=1))
     assert [job for shard in whole for job in shard.jobs] == jobs
     assert max(len(shard.jobs) for shard in whole) == 100
     assert len(whole) < 5000 / 100 * 2
-    without = {shard.name for shard in cut(jobs[:700] + jobs[701:], 100, salt=1)}
+    without = {shard.name for shard in split_into_shards(jobs[:700] + jobs[701:], 100, build=1)}
     assert len({shard.name for shard in whole} - without) <= 3  # a picture less changes the shards near it
-    assert not {shard.name for shard in cut(jobs, 100, salt=2)} & {shard.name for shard in whole}
-    assert [len(shard.jobs) for shard in cut([*jobs[:3], jobs[0]], 1000, salt=1)] == [3]
+    assert not {shard.name for shard in split_into_shards(jobs, 100, build=2)} & {shard.name for shard in whole}
+    assert [len(shard.jobs) for shard in split_into_shards([*jobs[:3], jobs[0]], 1000, build=1)] == [3]
 
 
 @dataclass(frozen=True)
@@ -275,4 +275,17 @@ def test_what_is_added_beside_a_build_counts(pictures: list[Path], tmp_path: Pat
                 index.add(pictures[8], key=outcome.key)
         assert sorted(index) == sorted(map(str, pictures[:8]))
         assert index.search(pictures[8]).hits[0].key == str(pictures[4])
+    assert not check(index.path).problems
+
+
+def test_what_is_removed_during_a_build_is_not_committed_with_it(pictures: list[Path], tmp_path: Path) -> None:
+    """Neither a picture that was stored before nor one that the build has just added."""
+    with Index.create(tmp_path / "i.resight", features=FEATURES) as index:
+        index.store = SMALL
+        index.add(pictures[8], key=str(pictures[1]))
+        index.commit()
+        for number, outcome in enumerate(index.add_files(pictures[:8], one_commit=True)):
+            if number in (1, 2):
+                index.remove(outcome.key)
+        assert sorted(index) == sorted(map(str, [pictures[0], *pictures[3:8]]))
     assert not check(index.path).problems

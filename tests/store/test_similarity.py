@@ -276,7 +276,7 @@ def test_check_notices_what_checksums_cannot(folder: Path) -> None:
 def test_check_compares_the_manifest_with_its_segments(folder: Path) -> None:
     keep_similarity(folder)
     whole = manifests.read(folder)
-    without = tuple(record.with_terms_of(()) for record in whole.segments)
+    without = tuple(record.keeping_terms(()) for record in whole.segments)
     manifests.write(folder, replace(whole, segments=without), QuickDisk())
     assert check(folder).problems == tuple(f"segment {record.name} has no terms named learnt" for record in without)
     data = replace(GOOD, group=GOOD.group[1:]).to_bytes()

@@ -39,8 +39,10 @@ def scores(
             value = _dot(_weigh(wanted, idf), _weigh(count, idf))
         elif measure in ("tf", "tf-idf"):
             value = sum((idf[w] if measure == "tf-idf" else 1) * wanted[w] * count[w] for w in wanted)
-        else:
+        elif measure == "cosine":
             value = sum(idf[w] ** 2 * wanted[w] * count[w] for w in wanted) / (_length(wanted) * _length(count) or 1)
+        else:
+            raise ValueError(f"no formula for the measure {measure!r} here; add it")
         if value > 0 and key in visited:
             found[key] = value
     return found

@@ -412,6 +412,6 @@ def leftovers(folder: Path) -> set[str]:
     named = {manifests.NAME, manifest.vocabulary.name, "writer.lock", FOLDER}
     named |= {OPTIONAL, *(file.name for file in manifest.optional.values())}
     for record in manifest.segments:
-        inside = [*record.files, record.sums.name, *(file.name for file in record.beside)]
+        inside = [*record.files, record.sums.name, *(file.name for file in record.sidecar_files)]
         named |= {f"{FOLDER}/{record.name}", *(f"{FOLDER}/{record.name}/{file}" for file in inside)}
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")} - named

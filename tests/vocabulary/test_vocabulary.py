@@ -99,7 +99,9 @@ def test_the_ready_vocabularies_load(detector: str) -> None:
 def test_which_vocabulary_is_ready_for_what() -> None:
     assert Vocabulary.ready().fingerprint == READY[FeatureOptions().detector]
     assert {Vocabulary.ready(name).fingerprint for name in (GIVEN, GIVEN_POINTS)} == {READY["sift"]}
-    with pytest.raises(VocabularyError, match="no vocabulary is ready for 'surf' features; make one with `resight tr"):
+    with pytest.raises(
+        VocabularyError, match=r"for 'surf' features; make one with `resight train .* features\.detector=surf"
+    ):
         Vocabulary.ready("surf")
 
 

@@ -61,7 +61,7 @@ class Index:
     Searching sees the last commit. Adding and removing take the writer's lock at the first change and keep it until
     ``close``; a ``with`` statement closes, and commits first unless an exception is on its way.
 
-    Its attributes ``images`` and ``store`` say how pictures are read and how the index is written; change them at will.
+    Its attributes ``images`` and ``store`` say how pictures are read and how the index is written; you may set them.
 
     >>> import numpy as np, tempfile
     >>> noise = np.random.default_rng(0).integers(0, 256, (60, 80), dtype=np.uint8).repeat(4, 0).repeat(4, 1)
@@ -214,6 +214,8 @@ class Index:
         path: the file that a picture given as bytes will be found in.
         """
         if isinstance(source, str | Path):
+            if path is not None:
+                raise UsageError("path is for pictures that are given as bytes, pixels or features; leave it out")
             path = source
         file = None if path is None else absolute(path)
         name = key if key is not None else file
@@ -237,7 +239,7 @@ class Index:
         """Add many files, here or at URLs; yields what became of each, in order, as it happens.
 
         A file whose content is stored already under its key is not analysed again; a changed one keeps its metadata.
-        Keys are absolute paths or URLs, or what follows ``relative_to`` in them.
+        Keys are absolute paths or URLs, or what follows ``relative_to`` in them. Give each file once.
 
         engine: where the work is done; by default in this process. With ``LocalEngine(processes)`` call this under
             ``if __name__ == "__main__"``.
@@ -281,7 +283,8 @@ class Index:
 
     def commit(self) -> None:
         """Make all changes durable and visible to searches, all at once."""
-        if self._writer and self._writer.commit():
+        self._require_open()
+        if self._writer and self.writer().commit():
             self.refresh()
 
     def merge(self) -> None:
@@ -296,6 +299,7 @@ class Index:
 
     def refresh(self) -> None:
         """Let searches see the newest commit, whoever made it. Those under way finish on the one they began with."""
+        self._require_open()
         if self._remote and not self._writer:  # a writer's mirror is up to date
             self._remote.pull()
         if read_manifest(self.path) != self.snapshot.manifest:
@@ -367,8 +371,8 @@ class Index:
             stored features, which have one word each, and so finds a little less than its file would.
         min_confidence: leave out hits that are less likely to show the same thing.
         """
-        if top < 1:
-            raise UsageError(f"top must be at least 1, not {top}")
+        if not isinstance(top, int) or top < 1:
+            raise UsageError(f"top must be a whole number from 1 on, not {top}")
         chosen = named_recipe(recipe) if isinstance(recipe, str) else recipe
         if min_confidence > 0 and not chosen.verify.shortlist:
             raise UsageError(
@@ -392,13 +396,13 @@ class Index:
         region: Region | Sequence[float] | None = None,
     ) -> SearchResult:
         """What a picture, or an indexed one (``key``), has in common with the indexed picture ``other``: one hit."""
+        if len(source) + (key is not None) > 1:
+            raise UsageError("two pictures are compared; give one beside the key of the other")
         chosen = RECIPES["verified"]
 
         def found_on(group: SegmentGroup) -> SearchResult:
-            queries = self._queries(group, source, key, region, chosen, Stopwatch())
-            if len(queries) > 1:
-                raise UsageError("two pictures are compared; give one beside the key of the other")
-            return compare(group, queries[0], other, recipe=chosen)
+            (query,) = self._queries(group, source, key, region, chosen, Stopwatch())
+            return compare(group, query, other, recipe=chosen)
 
         return self._look(found_on)
 
@@ -427,7 +431,11 @@ class Index:
         recipe: Recipe,
         watch: Stopwatch,
     ) -> list[Query]:
-        box = region if region is None or isinstance(region, Region) else Region(*region)
+        box, count = _as_region(region), len(sources) + (key is not None)
+        if not count:
+            raise UsageError("nothing to search with; give a picture or the key of an indexed one")
+        if box and count > 1:
+            raise UsageError("a region belongs to one picture; search with one, or without the region")
         reader, assigner = Reader(group.snapshot.settings.features, self.images), self._assigner_of(group.snapshot)
         queries = [
             query_of(source, box, reader=reader, assigner=assigner, options=recipe.assign, watch=watch)
@@ -436,10 +444,6 @@ class Index:
         if key is not None:
             with watch.stage("features"):
                 queries.append(query_of_stored(group, key, box))
-        if not queries:
-            raise UsageError("nothing to search with; give a picture or the key of an indexed one")
-        if box and len(queries) > 1:
-            raise UsageError("a region belongs to one picture; search with one, or without the region")
         return queries
 
     def duplicates(
@@ -465,8 +469,7 @@ class Index:
 
     def writer(self) -> Writer:
         """The writer, for what there is no method for here; the first call takes its lock."""
-        if self._closed:
-            raise StoreError(f"this index on {self.place} was closed; open it again")
+        self._require_open()
         if self._writer is None:
             remote, options = self._remote, self.store
             writer = RemoteWriter(remote, options=options) if remote else Writer(self.path, options=options)
@@ -474,13 +477,28 @@ class Index:
                 writer.close()
                 raise StoreError(f"{self.place} is another index now than the one opened; open it again")
             self._writer = writer
+        self._writer.options = self.store
         return self._writer
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"this index on {self.place} was closed; open it again")
 
     def _store(self, entry: Entry) -> None:
         writer = self.writer()
         writer.add(entry)
         if writer.pending >= self.store.commit_every:
             self.commit()
+
+
+def _as_region(region: Region | Sequence[float] | None) -> Region | None:
+    if region is None or isinstance(region, Region):
+        return region
+    try:
+        x, y, width, height = (float(number) for number in region)
+    except (TypeError, ValueError):
+        raise UsageError(f"a region is four numbers, x, y, width and height, not {region!r}") from None
+    return Region(x, y, width, height)
 
 
 def _alike(one: Manifest, other: Manifest) -> bool:

@@ -25,7 +25,7 @@ from ..store.manifest import SegmentRecord
 from ..store.shards import Built
 from .jobs import Job, Outcome, crashed
 
-DEATHS = 3  # of workers, by which it is certain that the picture they had begun has killed them
+DEATHS = 3  # after so many worker crashes on one picture, it is skipped
 
 Ingest = Callable[[Job], Outcome]
 
@@ -44,27 +44,27 @@ def build(
     """Add pictures in shards of at most ``most``; yields what became of each, and commits when all was taken."""
     writer.begin_build()
     plan = BuilderPlan(writer.folder, writer.manifest.commit, ingester, writer.disk)
-    for old in (writer.folder / shards.FOLDER).glob(f"*{Note.SUFFIX}"):
+    for old in (writer.folder / shards.FOLDER).glob(f"*{CrashLog.SUFFIX}"):
         old.unlink(missing_ok=True)  # deaths under another driver, which may itself have been killed, prove nothing
 
-    def again(shard: Shard) -> Built:
+    def retry(shard: Shard) -> Built:
         built, deaths = None, 0
         while built is None:
-            deaths = Note(writer.folder, shard).require_more_deaths(deaths)
+            deaths = CrashLog(writer.folder, shard).require_more_deaths(deaths)
             (built,) = engine.run(plan, [shard], on_crash=lambda shard: None)
         return built
 
     segments, replaced = [], []
-    for built in engine.run(plan, cut(jobs, most, salt=plan), on_crash=again):
+    for built in engine.run(plan, split_into_shards(jobs, most, build=plan), on_crash=retry):
         segments += [built.segment] if built.segment else []
         for values in built.outcomes:
             outcome = Outcome(**values)
             replaced += [outcome.key] if outcome.replaces else []
             yield outcome
-    writer.take(segments, upon=plan.commit, replaced=replaced)
+    writer.commit_build(segments, base_commit=plan.commit, replaced=replaced)
 
 
-def cut(jobs: Iterable[Job], most: int, *, salt: object) -> Iterator[Shard]:
+def split_into_shards(jobs: Iterable[Job], most: int, *, build: object) -> Iterator[Shard]:
     """The jobs in shards, each key once in a shard.
 
     A shard also ends where a key says so, once in ``most`` keys: so a picture that comes or goes before a build is
@@ -74,14 +74,14 @@ def cut(jobs: Iterable[Job], most: int, *, salt: object) -> Iterator[Shard]:
     for job in jobs:
         some[job.key] = job
         if len(some) == most or zlib.crc32(_bytes(job.key)) % most == 0:
-            yield _shard(some, salt)
+            yield _shard(some, build)
             some = {}
     if some:
-        yield _shard(some, salt)
+        yield _shard(some, build)
 
 
-def _shard(jobs: dict[str, Job], salt: object) -> Shard:
-    name = hashlib.blake2b(repr(salt).encode(), digest_size=16)
+def _shard(jobs: dict[str, Job], build: object) -> Shard:
+    name = hashlib.blake2b(repr(build).encode(), digest_size=16)
     for key, job in jobs.items():
         name.update(_bytes(f"{key}\0{job.path}\0"))
     return Shard(name.hexdigest(), tuple(jobs.values()))
@@ -131,9 +131,9 @@ class Builder:
         return False
 
     def _build(self, shard: Shard) -> Built:
-        note = Note(self._folder, shard)
-        found = {job.key: self._outcome(job, note) for job in note.suspects_first()}
-        note.remove()
+        log = CrashLog(self._folder, shard)
+        found = {job.key: self._outcome(job, log) for job in log.suspects_first()}
+        log.remove()
         outcomes = [found[job.key] for job in shard.jobs]
         entries = [outcome.entry for outcome in outcomes if outcome.entry]
         record = None
@@ -144,15 +144,15 @@ class Builder:
             record = write_addition(self._base, name, entries, references=self._references, disk=self._disk)
         return Built(commit, record, [asdict(replace(outcome, entry=None)) for outcome in outcomes])
 
-    def _outcome(self, job: Job, note: Note) -> Outcome:
-        if note.deaths[job.key] >= DEATHS:
+    def _outcome(self, job: Job, log: CrashLog) -> Outcome:
+        if log.deaths[job.key] >= DEATHS:
             return crashed(job)
         row = self._base.find(job.key)
-        note.begin(job)
+        log.begin(job)
         return self._ingest(replace(job, known=Known(row.content, row.path, row.metadata) if row else None))
 
 
-class Note:
+class CrashLog:
     """Which picture of a shard is being ingested, beside the shards' records: what killed a worker, if one died.
 
     It only has to survive a process, so it is not synced.

@@ -14,9 +14,9 @@ from .sample import sample_pictures
 
 
 def learn_clusters(writer: Writer, options: ClusterOptions) -> None:
-    """Commit, then rewrite all pictures as one segment in the order of newly learnt clusters; 0: of none.
+    """Commit, then rewrite all pictures as one segment, ordered by newly learnt clusters; count 0 removes clustering.
 
-    Context terms whose neighbours were looked for in the clusters there were are forgotten.
+    Drops context terms learnt with ``probe``, since they depend on the old clusters.
     """
     writer.commit()
     snapshot, references = writer.snapshot, References()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -49,38 +50,38 @@ def learn_similarity(
     interrupted run goes on from there, and ``report`` hears of what it had tried, too.
     """
     _require_one_vocabulary(snapshot)
-    things = {name: sorted({*keys}) for name, keys in sorted(groups.items()) if len({*keys}) > 1}
-    if len(things) < 2:
-        raise UsageError(f"{len(things)} group(s) with two pictures or more are too few to learn from; give more")
+    wanted = {name: sorted({*keys}) for name, keys in sorted(groups.items()) if len({*keys}) > 1}
+    if len(wanted) < 2:
+        raise UsageError(f"{len(wanted)} group(s) with two pictures or more are too few to learn from; give more")
     (span,) = snapshot.spans
-    members = [key for keys in things.values() for key in keys]
+    members = [key for keys in wanted.values() for key in keys]
     _require_groups(snapshot, members)
     pictures = sample_pictures(snapshot, options.pictures, options.seed, span, also=frozenset(members))
     place = {picture.key: number for number, picture in enumerate(pictures)}
     lists = build([(picture.words, picture.geometry) for picture in pictures], words=len(span))
-    queries, thing, doubts = [], [], _doubts(unsure, place)
-    for name, keys in things.items():
+    queries, group_of_query, doubts = [], [], _doubts(unsure, place)
+    for name, keys in wanted.items():
         for key in keys:
             others = np.array([place[other] for other in keys if other != key])
             ignored = np.setdiff1d([place[key], *doubts.get(key, ())], others)
             queries.append(TrainingQuery(pictures[place[key]].words.word, others, ignored))
-            thing.append(name)
+            group_of_query.append(name)
     word = np.arange(len(span), dtype=np.int32)
     counts = np.sum([segment.living(word) for segment in snapshot.views[0]], axis=0)
-    given = examples(lists, queries, thing, pictures=len(pictures), counts=counts, options=options)
-    name = fingerprint(options, _named(snapshot, things, unsure))
-    known, tried = _resumed(state, name), []
+    training_set = examples(lists, queries, group_of_query, pictures=len(pictures), counts=counts, options=options)
+    name = fingerprint(options, _named(snapshot, wanted, unsure))
+    resumed, tried = _resumed(state, name), []
 
-    def note(each: Trial) -> None:
-        tried.append(each)
+    def record(trial: Trial) -> None:
+        tried.append(trial)
         _save(state, name, tried)
-        report(each)
+        report(trial)
 
-    for each in known:
-        note(each)
-    found = learn(given, options, known=known, report=note)
+    for trial in resumed:
+        record(trial)
+    found = learn(training_set, options, known=resumed, report=record)
     return LearntSimilarity(
-        found.similarity(counts), found.map, groups=len(things), queries=len(queries), pictures=len(place)
+        found.similarity(counts), found.map, groups=len(wanted), queries=len(queries), pictures=len(place)
     )
 
 
@@ -123,12 +124,12 @@ def _doubts(unsure: Sequence[tuple[str, str]], place: Mapping[str, int]) -> dict
     return found
 
 
-def _named(snapshot: Snapshot, things: Groups, unsure: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _named(snapshot: Snapshot, wanted: Groups, unsure: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """All that a run depends on besides its options."""
     manifest = snapshot.manifest
     settings = asdict(manifest.settings)
     index = {"vocabulary": manifest.vocabulary_fingerprint, "settings": settings, "commit": manifest.commit}
-    return {**index, "groups": dict(things), "unsure": sorted({*unsure})}
+    return {**index, "groups": dict(wanted), "unsure": sorted({*unsure})}
 
 
 def _require_groups(snapshot: Snapshot, members: Sequence[str]) -> None:
@@ -138,7 +139,7 @@ def _require_groups(snapshot: Snapshot, members: Sequence[str]) -> None:
             "name pictures by the keys that `resight search --json` shows"
         )
     if len({*members}) < len(members):
-        twice = next(key for key in members if members.count(key) > 1)
+        twice = Counter(members).most_common(1)[0][0]
         raise UsageError(f"{twice!r} is in more than one group; a picture can show one thing only")
 
 

@@ -32,18 +32,18 @@ def search(
     without: the key of a picture to leave out: the query itself, where it is an indexed one.
     """
     watch = watch or Stopwatch()
-    candidates, usual = rank(group, queries, count=top + bool(without), recipe=recipe, watch=watch)
+    candidates, background = rank(group, queries, count=top + (without is not None), recipe=recipe, watch=watch)
     kept = [candidate for candidate in candidates if candidate.row.key != without]
-    hits = [_hit(candidate, usual if recipe.verify.shortlist else None) for candidate in kept[:top]]
+    hits = [_hit(candidate, background) for candidate in kept[:top]]
     return _result(hits, queries, watch)
 
 
 def rank(
     group: SegmentGroup, queries: Sequence[Query], *, count: int, recipe: Recipe, watch: Stopwatch
-) -> tuple[list[Candidate], float]:
+) -> tuple[list[Candidate], float | None]:
     """At least ``count`` candidates, if so many share anything with the queries, and the score of the background.
 
-    That is 0 where nothing is verified: only confidence is judged by it.
+    That is None where nothing is verified: only confidence is judged by it.
     """
     require_searchable(group, recipe)
     count = max(count, recipe.verify.shortlist)
@@ -52,7 +52,7 @@ def rank(
         request = prepare(group, queries, recipe, clusters=clusters, background=background)
         candidates = shortlist(group, request, count)
     if not recipe.verify.shortlist:
-        return candidates, 0.0
+        return candidates, None
     with watch.stage("verify"):
         verify(group, request, candidates[: recipe.verify.shortlist])
         candidates.sort(key=lambda c: c.by_inliers)

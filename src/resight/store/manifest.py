@@ -80,12 +80,12 @@ class SegmentRecord:
         return {name.removeprefix(TERMS): file for name, file in self.optional.items() if name.startswith(TERMS)}
 
     @property
-    def beside(self) -> list[FileRecord]:
+    def sidecar_files(self) -> list[FileRecord]:
         """Files that were written after the segment, and are checked in whole."""
         return [*([self.dead] if self.dead else []), *self.optional.values()]
 
-    def with_terms_of(self, names: Collection[str]) -> SegmentRecord:
-        """Without other terms than these."""
+    def keeping_terms(self, names: Collection[str]) -> SegmentRecord:
+        """Drops all other terms."""
         dropped = {f"{TERMS}{name}" for name in self.terms if name not in names}
         return replace(self, optional={name: file for name, file in self.optional.items() if name not in dropped})
 
@@ -141,7 +141,7 @@ class Manifest:
         kept = {**self.optional, **(changed or {})}
         optional = {name: file for name, file in kept.items() if file and _is_known(name)}
         following = replace(self, commit=self.commit + 1, optional=optional)
-        return replace(following, segments=tuple(s.with_terms_of(following.terms) for s in segments))
+        return replace(following, segments=tuple(s.keeping_terms(following.terms) for s in segments))
 
 
 def _is_known(name: str) -> bool:

@@ -50,7 +50,7 @@ class Numbering:
         return sum(int((new >= 0).sum()) for new in self.new)
 
 
-def number(segments: Sequence[Segment], clusters: Sequence[Int64] | None, count: int) -> Numbering:
+def renumber(segments: Sequence[Segment], clusters: Sequence[Int64] | None, count: int) -> Numbering:
     """The living pictures of these segments, in this order; or by cluster, if those of each segment's are given."""
     living = [segment.alive for segment in segments]
     place = np.arange(sum(int(alive.sum()) for alive in living))

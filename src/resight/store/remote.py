@@ -142,7 +142,7 @@ class Remote:
 
     def _fetch_segment(self, segment: SegmentRecord, wanted: set[str]) -> None:
         place = f"{FOLDER}/{segment.name}"
-        for record in segment.beside:
+        for record in segment.sidecar_files:
             if f"{place}/{record.name}" in wanted:
                 self._fetch_whole(f"{place}/{record.name}", record)
         sums, start = array_of(self._sums(segment)), 0
@@ -311,7 +311,9 @@ def files_of(manifest: Manifest) -> dict[str, tuple[int, int]]:
     files = {record.name: (record.size, record.crc) for record in whole}
     for segment in manifest.segments:
         place = f"{FOLDER}/{segment.name}"
-        files |= {f"{place}/{record.name}": (record.size, record.crc) for record in (segment.sums, *segment.beside)}
+        files |= {
+            f"{place}/{record.name}": (record.size, record.crc) for record in (segment.sums, *segment.sidecar_files)
+        }
         files |= {f"{place}/{file}": (size, segment.sums.crc) for file, size in segment.files.items()}
     return files
 

@@ -11,7 +11,7 @@ import os
 import resource
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from heapq import merge as merge_sorted
@@ -33,7 +33,7 @@ from .disk import Disk, writing
 from .entry import Entry, Known, encode_text
 from .lock import WriterLock
 from .manifest import OPTIONAL, FileRecord, Manifest, SegmentRecord
-from .merge import Numbering, choose, clusters_of, merge, number
+from .merge import Numbering, choose, clusters_of, merge, renumber
 from .segment import FOLDER, Dead, Segment, with_terms, write_beside
 from .shards import FOLDER as SHARDS
 from .snapshot import Snapshot
@@ -48,9 +48,10 @@ class Writer:
 
     def __init__(self, folder: Path, *, options: StoreOptions | None = None, disk: Disk | None = None) -> None:
         folder = folder.absolute()  # the caller may change folders before a commit
-        self.folder, self.disk, self._options = folder, disk or Disk(), options or StoreOptions()
+        self.folder, self.disk, self.options = folder, disk or Disk(), options or StoreOptions()
         self._added: dict[str, Entry] = {}
         self._removed: dict[str, set[int]] = {}  # segment name → ordinals
+        self._removed_keys: set[str] = set()  # since the last commit
         self._built: list[SegmentRecord] = []  # segments that a build has written
         self._references = References()
         self._refusal: str | None = None  # why this writer can write no more
@@ -117,7 +118,8 @@ class Writer:
             )
 
     def remove(self, key: str) -> bool:
-        """Remove a picture; False if there was none."""
+        """Remove a picture; False if there was none. One that a build is adding is not committed with it."""
+        self._removed_keys.add(key)
         if self._added.pop(key, None):
             return True
         located = self._base.locate(key)
@@ -146,26 +148,30 @@ class Writer:
             self._added.clear()
             self._built.clear()
             self._removed.clear()
+            self._removed_keys.clear()
         # The commit stands, whatever becomes of merging; a merge that fails makes this writer refuse the next commit.
-        with suppress(StoreError):
-            while few := choose(self._base.segments, factor=self._options.merge_factor):
+        try:
+            while few := choose(self._base.segments, factor=self.options.merge_factor):
                 with self._changing_disk():
-                    self._merge(few, self._numbering(few))
+                    self._merge(few, self._renumbering(few))
+        except StoreError as error:
+            self._refusal = f"all is committed, but segments could not be merged: {error}; then open the index again"
         return True
 
     def begin_build(self) -> None:
         """Commit, then make room for the records of shards."""
         self.commit()
+        self._removed_keys.clear()
         with writing(self.folder):
             self.disk.make_folder(self.folder / SHARDS)
             self.disk.sync(self.folder)
 
-    def take(self, built: Iterable[SegmentRecord], *, upon: int, replaced: Iterable[str]) -> None:
-        """End a build upon commit ``upon``: commit the segments that it has written, instead of pictures of these keys.
+    def commit_build(self, built: Iterable[SegmentRecord], *, base_commit: int, replaced: Iterable[str]) -> None:
+        """Commit the segments that a build has written; they replace the stored pictures with these keys.
 
-        Of a key that several of them have, the last picture counts; one that was added beside the build counts more.
+        Of a key that several of them have, the last picture counts; what was added or removed meanwhile counts more.
         """
-        if self.manifest.commit != upon:
+        if self.manifest.commit != base_commit:
             raise StoreError(f"{self.folder} has changed since this build began, so nothing of it is kept; build again")
         named: dict[str, SegmentRecord] = {}
         for record in built:  # a shard that came twice has one segment, which stands where it came last
@@ -178,12 +184,12 @@ class Writer:
         outdated: dict[str, set[int]] = {}
         for segment, row in filter(None, map(self._base.locate, replaced)):
             outdated.setdefault(segment.record.name, set()).add(row.ordinal)
-        beside = {encode_text(key) for key in self._added}
+        changed_meanwhile = {encode_text(key) for key in (*self._added, *self._removed_keys)}
         with self._opened(records) as segments:
             found = merge_sorted(*starmap(_keys, enumerate(segments)))
             for key, same in groupby(found, key=itemgetter(0)):
                 pictures = list(same)
-                for _, place, ordinal in pictures if key in beside else pictures[:-1]:
+                for _, place, ordinal in pictures if key in changed_meanwhile else pictures[:-1]:
                     outdated.setdefault(records[place].name, set()).add(ordinal)
         self._built += records  # only now: if anything above fails, nothing of it is left in this writer
         for name, ordinals in outdated.items():
@@ -214,8 +220,8 @@ class Writer:
         self._require_nothing_pending()
         with self._changing_disk():
             records = []
-            for number, segment in enumerate(self._base.segments):
-                new = {name: values[number] for name, values in (terms or {}).items()}
+            for place, segment in enumerate(self._base.segments):
+                new = {name: values[place] for name, values in (terms or {}).items()}
                 records.append(with_terms(self.folder, segment.record, new, self._next, self.disk))
             self._replace(records, self._write_optional(files))
 
@@ -229,7 +235,7 @@ class Writer:
             changed = self._write_optional(files)
             segments = self._base.segments
             if segments:
-                self._merge(segments, number(segments, clusters, count), changed)
+                self._merge(segments, renumber(segments, clusters, count), changed)
             else:
                 self._replace([], changed)
 
@@ -260,7 +266,7 @@ class Writer:
         self.commit()
         if len(self._base.segments) > 1 or any(s.record.dead_pictures for s in self._base.segments):
             with self._changing_disk():
-                self._merge(self._base.segments, self._numbering(self._base.segments))
+                self._merge(self._base.segments, self._renumbering(self._base.segments))
 
     def close(self) -> None:
         self._refusal = f"this writer of {self.folder} was closed; open the index again"
@@ -298,11 +304,11 @@ class Writer:
         file = write_beside(self.folder, segment.record.name, name, Dead(ordinals, df).to_bytes(), self.disk)
         return replace(segment.record, dead=file, dead_pictures=len(ordinals), dead_features=int(length.sum()))
 
-    def _numbering(self, segments: list[Segment]) -> Numbering:
+    def _renumbering(self, segments: list[Segment]) -> Numbering:
         """How these segments become one: by cluster, if there are any."""
         clusters = self._base.clusters
         known = [clusters_of(s) for s in segments] if clusters else None
-        return number(segments, known, len(clusters.entries) if clusters else 0)
+        return renumber(segments, known, len(clusters.entries) if clusters else 0)
 
     def _merge(
         self,
@@ -344,7 +350,7 @@ class Writer:
             if record is None:
                 self.disk.remove(path)
                 continue
-            named = {*record.files, record.sums.name, *(file.name for file in record.beside)}
+            named = {*record.files, record.sums.name, *(file.name for file in record.sidecar_files)}
             for file in path.iterdir():
                 if file.name not in named:
                     self.disk.remove(file)

@@ -185,7 +185,8 @@ class Vocabulary:
             data = folder.joinpath("vocabulary.npz").read_bytes()
         except FileNotFoundError:
             raise VocabularyError(
-                f"no vocabulary is ready for {name!r} features; make one with `resight train`"
+                f"there is no ready vocabulary for {name!r} features; make one with `resight train PICTURES --set "
+                f"features.detector={name} --out FILE`, and give it to `resight index --vocabulary FILE`"
             ) from None
         vocabulary = cls.from_bytes(data, name=f"the ready vocabulary of {name}")
         if not codes:
