@@ -296,7 +296,7 @@ def test_a_merge_that_damage_prevents_says_so(tmp_path: Path) -> None:
     data[-1] ^= 1
     (first / "signature.npy").write_bytes(data)
     with Writer(folder, options=StoreOptions(merge_factor=2)) as writer:
-        writer.add(D)
+        writer.add(replace(large, key="as large"))  # the two are merged
         assert writer.commit()
         writer.add(E)
         with pytest.raises(StoreError, match=rf"committed, but segments could not be merged: {first}/signature.npy"):
