@@ -40,6 +40,7 @@ SLOW = (
     *("tests/evaluation/", "tests/interop/", "tests/learning/test_learn.py", "tests/test_draw"),
     *("tests/search/test_kept", "tests/search/test_several_vocabularies"),
     *("tests/search/test_clusters", "tests/store/test_random_operations", "tests/store/test_clusters"),
+    "tests/test_index.py::test_results_do_not_depend_on_the_number_of_processes",
 )
 
 
