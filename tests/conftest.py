@@ -68,7 +68,8 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """A process for each processor, and one more beside those that wait for a browser, a cluster or a disk."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return processors + (config.option.markexpr != "not slow")
+    quick: bool = config.option.markexpr == "not slow"
+    return processors if quick else processors + 1
 
 
 @pytest.hookimpl(optionalhook=True)
