@@ -46,6 +46,7 @@ SLOW = (
     ),
     *("tests/search/test_kept", "tests/search/test_several_vocabularies"),
     *("tests/search/test_clusters", "tests/store/test_random_operations", "tests/store/test_clusters"),
+    "tests/test_index.py::test_results_do_not_depend_on_the_number_of_processes",
 )
 
 
@@ -73,7 +74,8 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """A process for each processor, and one more beside those that wait for a browser, a cluster or a disk."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return processors + int(config.option.markexpr != "not slow")
+    quick: bool = config.option.markexpr == "not slow"
+    return processors if quick else processors + 1
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp, log, sqrt
 from typing import Any
 
@@ -240,8 +241,8 @@ class TestEdges:
         scores = in_segment(collection.query, collection.segment, options)
         assert not scores[~collection.alive].any()
         assert scores[collection.alive].any()
-        collection.alive[:] = False
-        assert not in_segment(collection.query, collection.segment, options).any()
+        none_left = replace(collection, alive=np.zeros_like(collection.alive))
+        assert not in_segment(collection.query, none_left.segment, options).any()
 
     def test_removed_pictures_count_as_if_they_had_never_been(self, options: ScoringOptions) -> None:
         collection = random_collection(2, removed=0.5)

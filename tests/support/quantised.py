@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -136,15 +136,15 @@ class Collection:
     """Pictures that share some structure: a few words are common, some occur in bursts, some in no picture."""
 
     k: int
-    pictures: list[Query]
-    query: Query
+    pictures: list[Query] = field(repr=False)  # Hypothesis writes down what it shows, which took longer than to try it
+    query: Query = field(repr=False)
     alive: Array
 
     @cached_property
     def idf(self) -> Array:
         return dense_idf(self.pictures, self.k)
 
-    @property
+    @cached_property
     def segment(self) -> WeighedSegment:
         return segment_of(self.pictures, self.k, self.idf, self.alive)
 
@@ -153,6 +153,7 @@ class Collection:
         return [segment_of(self.pictures[a:b], self.k, self.idf, self.alive[a:b]) for a, b in pairwise(cuts)]
 
 
+@lru_cache(200)
 def random_collection(
     seed: int, *, k: int = 60, pictures: int = 25, features: int = 40, assigned: int = 1, removed: float = 0.0
 ) -> Collection:
@@ -180,4 +181,6 @@ def random_collection(
 
     shown = [one(int(rng.integers(0, features)) if i else features) for i in range(pictures)]
     query = one(features + 1, assigned, unknown=True)
-    return Collection(k, shown, query, rng.random(pictures) >= removed)
+    alive = rng.random(pictures) >= removed
+    alive.flags.writeable = False  # the next one who asks gets the same collection
+    return Collection(k, shown, query, alive)
