@@ -40,10 +40,7 @@ SLOW = (
     *("tests/evaluation/", "tests/interop/", "tests/learning/test_learn.py", "tests/test_draw"),
     *("tests/search/test_kept", "tests/search/test_several_vocabularies"),
     *("tests/search/test_clusters", "tests/store/test_random_operations", "tests/store/test_clusters"),
-    *(
-        "tests/test_index.py::test_results_do_not_depend_on_the_number_of_processes",
-        "tests/vocabulary/test_approximate",
-    ),
+    *("tests/test_index.py::test_results_do_not_depend", "tests/vocabulary/test_approximate"),
     *("tests/search/test_search.py::test_one_pattern", "tests/search/test_search.py::test_pictures_with_few_features"),
 )
 
