@@ -32,8 +32,8 @@ LONGEST_FIRST = (
     *("tests/search/", "tests/test_warm", "tests/test_s3", "tests/test_draw", "tests/test_index"),
     *("tests/vocabulary/test_approximate", "tests/scoring/"),
 )
-# What `make quick` leaves out: tests that need a server, a cluster, a browser, other processes, injected faults or many
-# real pictures.
+# What `make quick` leaves out: tests that need a server, a cluster, a browser, other processes, injected faults, many
+# real pictures or much computing.
 SLOW = (
     *("tests/browser/", "tests/engine/", "tests/failure/", "tests/server/", "tests/cli/", "tests/demo/"),
     *("tests/test_known_answers", "tests/test_s3", "tests/test_warm", "tests/store/test_remote"),
@@ -46,7 +46,8 @@ SLOW = (
     ),
     *("tests/search/test_kept", "tests/search/test_several_vocabularies"),
     *("tests/search/test_clusters", "tests/store/test_random_operations", "tests/store/test_clusters"),
-    "tests/test_index.py::test_results_do_not_depend_on_the_number_of_processes",
+    *("tests/test_index.py::test_results_do_not_depend", "tests/vocabulary/test_approximate"),
+    *("tests/search/test_search.py::test_one_pattern", "tests/search/test_search.py::test_pictures_with_few_features"),
 )
 
 

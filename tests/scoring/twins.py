@@ -202,9 +202,10 @@ def density_score(feature: Array, order: Array, image: Array, alive: Array, leng
     everything = length[alive].sum()
     for f in np.unique(feature):
         living = (feature == f) & alive[image]
-        for t in np.unique(order[living]):
-            as_near = (living & (order <= t)).sum()
-            for j, count in zip(*np.unique(image[living & (order == t)], return_counts=True), strict=True):
+        near, shown = order[living], image[living]
+        for t in np.unique(near):
+            as_near = (near <= t).sum()
+            for j, count in zip(*np.unique(shown[near == t], return_counts=True), strict=True):
                 ratio = count * everything / (as_near * length[j])
                 scores[j] += np.log(mixture / (1 - mixture) * ratio + 1)
     return scores

@@ -136,9 +136,13 @@ class Collection:
     """Pictures that share some structure: a few words are common, some occur in bursts, some in no picture."""
 
     k: int
-    pictures: list[Query] = field(repr=False)  # Hypothesis writes down what it shows, which took longer than to try it
-    query: Query = field(repr=False)
+    pictures: list[Query]
+    query: Query
     alive: Array
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """For Hypothesis, which would write down every number of an example: that takes longer than to try it."""
+        printer.text(f"Collection of {len(self.pictures)} pictures with {self.k} words")
 
     @cached_property
     def idf(self) -> Array:
