@@ -40,7 +40,7 @@ union = Recipe(description="", expand=ExpandOptions(kind="union"))
 for path in sys.argv[2:]:
     with Index.open(path) as index:
         facts = index.info()
-        kept = ("nothing", facts.settings["indexing"]["keep"])
+        kept = ("nothing", facts.settings.indexing.keep)
         able = [name for name, recipe in RECIPES.items() if recipe.indexing.keep in kept]
         if not facts.similarity:
             able.remove("learnt")

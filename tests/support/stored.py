@@ -218,10 +218,12 @@ class MadeUp:
         if job.key in self.deadly:
             raise KeyboardInterrupt
         self.asked.append(job.key)
-        known = self.entries[job.key]
-        if job.known and job.known.content == known.content:
+        entry, known = self.entries[job.key], job.known
+        if known is None:
+            return Outcome(job.key, entry)
+        if known.content == entry.content:
             return Outcome(job.key, unchanged=True)
-        return Outcome(job.key, known, replaces=job.known is not None)
+        return Outcome(job.key, replace(entry, metadata=known.metadata), replaces=True)
 
 
 def build_in_shards(
