@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..duplicates import SURE, Group, duplicates
+from ..duplicates import Duplicates, dismiss, duplicates, known_kind, stored_path, undismiss
 from ..engine import Engine, LocalEngine
 from ..errors import IndexDamagedError, StoreError, UsageError, VocabularyError
 from ..features import DETECTORS, require_known_detector
@@ -450,14 +450,33 @@ class Index:
         self,
         *,
         kind: str = "copy",
-        min_confidence: float = SURE,
+        min_confidence: float | None = None,
+        find: Callable[[Row], Place | None] = stored_path,
         done: Callable[[int], None] = lambda count: None,
-    ) -> list[Group]:
-        """Groups of pictures that are copies of one another, or (``scene``) show the same thing; the largest first.
+    ) -> Duplicates:
+        """Groups of pictures that are ``identical``, copies of one photograph, or show the same ``scene``.
 
-        Every picture is searched for; ``done`` hears of each.
+        Copies are decided by their pixels, so pictures must be in the files that they were indexed from; the result
+        says how many are not. ``dismiss`` keeps a group out of later results.
+
+        min_confidence: of scenes, how sure geometry must be of two pictures.
+        find: where the file of a picture is, if it was moved.
+        done: hears how much more was done, of ``steps(kind, len(index))``.
         """
-        return duplicates(self.snapshot, kind=kind, min_confidence=min_confidence, done=done)
+        return duplicates(self.snapshot, kind=kind, min_confidence=min_confidence, find=find, done=done)
+
+    def dismiss(self, keys: Iterable[str], *, kind: str = "copy") -> None:
+        """Remember that these pictures are no duplicates of this kind; a group of them that gains another is shown."""
+        self.commit()
+        dismiss(self.writer(), keys, known_kind(kind))
+        self.refresh()
+
+    def undismiss(self, keys: Iterable[str] | None = None, *, kind: str = "copy") -> int:
+        """Forget that such a group was dismissed, or all groups; how many were."""
+        self.commit()
+        forgotten = undismiss(self.writer(), keys, known_kind(kind))
+        self.refresh()
+        return forgotten
 
     def _assigner_of(self, snapshot: Snapshot) -> Assigner:
         """Made once for all threads; anew, should an index with another vocabulary have taken the place of this one."""

@@ -24,7 +24,7 @@ NAME = "manifest"
 MAGIC = "resight-index"
 OPTIONAL = "optional"  # the folder of a commit's optional files
 # Names of optional files: of a commit, and of a segment.
-CONTEXT, CLUSTERS, SIMILARITY = "context-", "clusters", "similarity"
+CONTEXT, CLUSTERS, SIMILARITY, DISMISSED = "context-", "clusters", "similarity", "dismissed"
 TERMS = "terms-"
 LEARNT = "learnt"  # what segments have terms of beside contexts: the similarity's s(0, d) of each picture
 
@@ -145,7 +145,7 @@ class Manifest:
 
 
 def _is_known(name: str) -> bool:
-    return name in (CLUSTERS, SIMILARITY) or name.startswith(CONTEXT)
+    return name in (CLUSTERS, SIMILARITY, DISMISSED) or name.startswith(CONTEXT)
 
 
 def write(folder: Path, manifest: Manifest, disk: Disk) -> None:

@@ -18,7 +18,7 @@ from ..types import Bytes, Float32, Int64, Words
 from ..vocabulary import Vocabulary
 from . import manifest as manifests
 from .checked import map_bytes, unreadable
-from .manifest import LEARNT, FileRecord, Manifest, Settings
+from .manifest import DISMISSED, LEARNT, FileRecord, Manifest, Settings
 from .segment import Segment, living_by_key, read_whole
 from .table import Row
 
@@ -36,6 +36,7 @@ class Snapshot:
         self.folder, self.manifest = folder, manifest
         self.segments: list[Segment] = []
         self._clusters_file = _opened(folder, manifest.clusters)
+        self._dismissed_file = _opened(folder, manifest.optional.get(DISMISSED))
         similarity = _opened(folder, manifest.similarity)
         # Views hold these instead of the snapshot, which holds the views: a circle would keep the files of a replaced
         # snapshot open until garbage is collected, instead of until its last search ends.
@@ -89,6 +90,12 @@ class Snapshot:
     def similarity(self) -> Similarity | None:
         """What was learnt for these pictures, with the words of their only vocabulary."""
         return self._similarity()
+
+    @property
+    def dismissed(self) -> bytes | None:
+        """Groups that were called no duplicates, as they were stored."""
+        remedy = f"`resight duplicates --forget-dismissed {self.folder}`"
+        return _checked(self.folder, self.manifest.optional.get(DISMISSED), self._dismissed_file, remedy)
 
     @property
     def cluster_count(self) -> int:

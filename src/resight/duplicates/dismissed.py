@@ -1,0 +1,69 @@
+"""Groups that a person has looked at and called no duplicates, kept in an optional file of the index.
+
+A group is known by the contents of its pictures, so that files may be moved or renamed. While all of its pictures are
+among those of a dismissed group it is left out; when it gains another one it is shown again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+
+from ..errors import UsageError
+from ..search import missing
+from ..store import Snapshot, Writer
+from ..store.manifest import DISMISSED
+from .groups import Group, Kind
+
+# By kind, the contents of each group. A group of identical pictures may have been dismissed as copies, or as such.
+Contents = list[str]
+
+
+def is_dismissed(group: Group, dismissed: list[Contents]) -> bool:
+    contents = Counter(picture.content for picture in group.pictures)
+    return any(contents <= Counter(known) for known in dismissed)
+
+
+def read_dismissed(snapshot: Snapshot) -> dict[str, list[Contents]]:
+    """By the kind that was asked for."""
+    data = snapshot.dismissed
+    return json.loads(data) if data else {}
+
+
+def dismiss(writer: Writer, keys: Iterable[str], kind: Kind) -> None:
+    """Remember that these pictures are no group of this kind."""
+    contents = _contents(writer.snapshot, keys)
+    known = read_dismissed(writer.snapshot)
+    others = [group for group in known.get(kind, []) if not Counter(group) <= Counter(contents)]
+    _store(writer, {**known, kind: [*others, contents]})
+
+
+def undismiss(writer: Writer, keys: Iterable[str] | None, kind: Kind) -> int:
+    """Forget this group, or all groups of any kind; how many there were."""
+    known = read_dismissed(writer.snapshot)
+    kept: dict[str, list[Contents]] = {}
+    if keys is not None:
+        contents = _contents(writer.snapshot, keys)
+        kept = {**known, kind: [group for group in known.get(kind, []) if group != contents]}
+    forgotten = sum(map(len, known.values())) - sum(map(len, kept.values()))
+    if forgotten:
+        _store(writer, kept)
+    return forgotten
+
+
+def _contents(snapshot: Snapshot, keys: Iterable[str]) -> Contents:
+    found = []
+    for key in dict.fromkeys(keys):
+        row = snapshot.find(key)
+        if row is None:
+            raise missing(key)
+        found.append(row.content.hex())
+    if len(found) < 2:
+        raise UsageError("a group is two pictures or more; give the keys of all")
+    return sorted(found)
+
+
+def _store(writer: Writer, dismissed: dict[str, list[Contents]]) -> None:
+    kept = {kind: groups for kind, groups in dismissed.items() if groups}
+    writer.attach({DISMISSED: json.dumps(kept).encode() if kept else None})

@@ -1,0 +1,210 @@
+"""Which pictures of an index are identical, which are copies of one photograph, and which show the same scene?
+
+identical: files with the same content, or with the same pixels.
+copy: candidates are pictures that share features, and pictures that look alike as a whole; whether they are the same
+photograph is decided by their pixels, which are read from their files.
+scene: geometry confirms that they show the same thing.
+
+Memory: keys, 256 bytes for each picture, links of sixteen bytes, at most ``2 · LOOKED_AT`` for each picture, and what
+it takes to sort them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import UsageError
+from ..ingest import content_hash
+from ..options import GIVEN, GIVEN_POINTS
+from ..store import Row, Snapshot
+from ..types import Float32, Float64
+from .dismissed import is_dismissed, read_dismissed
+from .files import Finder, PictureFiles, stored_path
+from .groups import KINDS, Group, Kind, Member, grown
+from .keep import suggested
+from .lookalikes import frame_map, lookalikes, signature
+from .pairs import LOOKED_AT, SURE, confirmed_pairs
+from .pixels import copy_correlation, frame_areas
+
+Done = Callable[[int], None]
+MOSTLY = 0.8  # of the smaller frame that must lie within the other for pixels to be compared
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """What was found, the largest groups first."""
+
+    groups: tuple[Group, ...]
+    dismissed: int = 0  # groups that are left out, since they were called no duplicates
+    unread: int = 0  # pictures whose pixels could not be compared: their files are gone or have changed
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+
+def steps(kind: str, pictures: int) -> int:
+    """How much ``done`` hears of in all: copies are first read, then searched for."""
+    return pictures * (2 if kind == "copy" else 1)
+
+
+def duplicates(
+    snapshot: Snapshot,
+    *,
+    kind: str = "copy",
+    min_confidence: float | None = None,
+    find: Finder = stored_path,
+    done: Done = lambda count: None,
+) -> Duplicates:
+    """Groups of one kind.
+
+    min_confidence: scene: how sure geometry must be of two pictures, by default ``SURE``.
+    find: where the file of a picture is.
+    """
+    wanted = known_kind(kind)
+    if min_confidence is not None and wanted != "scene":
+        raise UsageError(f"min_confidence is for scenes: pixels decide what is {wanted}; leave it out")
+    search = _Search(snapshot, PictureFiles(find), done)
+    if wanted == "scene":
+        search.link_scenes(SURE if min_confidence is None else min_confidence)
+    else:
+        search.join_same_pixels(every=wanted == "copy")
+        if wanted == "copy":
+            search.link_copies()
+    dismissed = read_dismissed(snapshot).get(wanted, [])
+    found = list(search.groups(wanted, find))
+    shown = sorted((g for g in found if not is_dismissed(g, dismissed)), key=lambda g: (-len(g.pictures), g.pictures[0].key))
+    return Duplicates(tuple(shown), len(found) - len(shown), len(search.files.unread))
+
+
+def known_kind(kind: str) -> Kind:
+    for known in KINDS:
+        if kind == known:
+            return known
+    raise UsageError(f"there are no groups of kind {kind!r}; take one of {', '.join(KINDS)}")
+
+
+class _Search:
+    """Numbers for pictures that differ, and links between them."""
+
+    def __init__(self, snapshot: Snapshot, files: PictureFiles, done: Done) -> None:
+        self.snapshot, self.files, self.done = snapshot, files, done
+        given = snapshot.settings.features.detector in (GIVEN, GIVEN_POINTS)
+        rows = sorted(snapshot.rows(), key=lambda row: row.key)
+        # Files of the same content are one, also where no feature was found; but of given features, none are no content.
+        contents = {row.key: row.key if given and not row.features else row.content for row in rows}
+        numbers: dict[bytes | str, int] = {}
+        self.number = {row.key: numbers.setdefault(contents[row.key], len(numbers)) for row in rows}
+        self.rows = rows
+        self.ends, self.strengths = array("i"), array("d")
+
+    def representatives(self) -> dict[int, Row]:
+        """The first picture of each number."""
+        found: dict[int, Row] = {}
+        for row in self.rows:
+            found.setdefault(self.number[row.key], row)
+        return found
+
+    def join_same_pixels(self, *, every: bool) -> None:
+        """Give pictures with the same pixels one number. ``every``: read all, and keep what they look like."""
+        sizes: dict[tuple[int, int], int] = defaultdict(int)
+        ones = self.representatives()
+        for row in ones.values():
+            sizes[row.width, row.height] += 1
+        alike: dict[tuple[int, int, bytes], list[int]] = defaultdict(list)
+        self.signatures: dict[int, Float32] = {}
+        for row in self.rows:
+            one = self.number[row.key]
+            if ones[one] is row and (every or sizes[row.width, row.height] > 1) and (picture := self.files.grey(row)):
+                alike[row.width, row.height, content_hash(picture.pixels.tobytes())].append(one)
+                self.signatures[one] = signature(picture.pixels)
+            self.done(1)
+        joined: dict[int, int] = {}
+        for some in alike.values():
+            hashes: dict[bytes, int] = {}
+            for one in some if len(some) > 1 else ():
+                if found := self.files.pixel_hash(ones[one]):
+                    joined[one] = hashes.setdefault(found, one)
+        self.number = {key: joined.get(one, one) for key, one in self.number.items()}
+
+    def link_scenes(self, least: float) -> None:
+        for pair in confirmed_pairs(self.snapshot, self.number, self.done):
+            if pair.confidence >= least:
+                self._link(self.number[pair.one], self.number[pair.other], pair.confidence)
+
+    def link_copies(self) -> None:
+        """Compare the pixels of all candidates."""
+        ones, tried = self.representatives(), set[tuple[int, int]]()
+
+        def attempt(one: int, other: int, transform: Float64) -> None:
+            if one == other or (one, other) in tried or (other, one) in tried:
+                return
+            first, second = ones[one], ones[other]
+            sizes = (first.width, first.height), (second.width, second.height)
+            both, mine, theirs = frame_areas(transform, *sizes)
+            if both < MOSTLY * min(mine, theirs):
+                return
+            pictures = self.files.grey(first), self.files.grey(second)
+            if pictures[0] is None or pictures[1] is None:
+                return
+            correlation = copy_correlation(pictures[0], pictures[1], transform)
+            if correlation is not None:
+                tried.add((one, other))
+                self._link(one, other, correlation)
+
+        read = [one for one in ones if one in self.signatures]
+        if read:
+            table = np.array([self.signatures[one] for one in read], np.float32)
+            for a, b, orientation in lookalikes(table, LOOKED_AT):
+                first, second = ones[read[a]], ones[read[b]]
+                sizes = (first.width, first.height), (second.width, second.height)
+                attempt(read[a], read[b], frame_map(orientation, *sizes))
+        keys = {row.key: one for one, row in ones.items()}
+        for pair in confirmed_pairs(self.snapshot, keys, self.done):
+            if pair.other in keys:  # what has the same pixels as another one stands for both
+                attempt(keys[pair.one], keys[pair.other], pair.transform)
+        self.done(len(self.rows) - len(keys))
+
+    def _link(self, one: int, other: int, strength: float) -> None:
+        if one != other:
+            self.ends.extend((one, other))
+            self.strengths.append(strength)
+
+    def groups(self, kind: Kind, find: Finder) -> Iterator[Group]:
+        count = len(self.rows)
+        links = np.frombuffer(self.ends, np.int32).reshape(-1, 2) if self.ends else np.zeros((0, 2), np.int32)
+        first = None
+        if kind == "copy":  # the largest pictures are the originals, as far as can be told
+            largest = {one: -row.width * row.height for one, row in self.representatives().items()}
+            first = sorted(largest, key=lambda one: (largest[one], one))
+        group = grown(links, count, first)
+        strongest = np.zeros(count)
+        inside = group[links[:, 0]] == group[links[:, 1]]
+        for end in links[inside].T:
+            np.maximum.at(strongest, end, np.array(self.strengths)[inside])
+        members: dict[int, list[Row]] = defaultdict(list)
+        for row in self.rows:
+            members[group[self.number[row.key]]].append(row)
+        shared = np.bincount([self.number[row.key] for row in self.rows], minlength=count) > 1
+        for rows in members.values():
+            if len(rows) > 1:
+                rows.sort(key=lambda row: (-row.width * row.height, row.key))
+                numbers = [self.number[row.key] for row in rows]
+                pictures = tuple(
+                    _member(row, kind, 1.0 if shared[one] else float(strongest[one]))
+                    for row, one in zip(rows, numbers, strict=True)
+                )
+                level: Kind = kind if kind == "scene" or len(set(numbers)) > 1 else "identical"
+                yield Group(level, pictures, None if kind == "scene" else suggested(rows, find))
+
+
+def _member(row: Row, kind: Kind, strength: float) -> Member:
+    confidence, correlation = (strength, None) if kind == "scene" else (None, strength)
+    return Member(row.key, row.path, row.width, row.height, row.content.hex(), confidence, correlation)
