@@ -228,7 +228,7 @@ from resight.cli.output import say_table
 
 @command
 def show() -> int:
-    say_table(Table("a", "b"), width=80)
+    say_table(Table("a", "b"))
     return 0
 
 app(["show"])
