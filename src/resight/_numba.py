@@ -21,7 +21,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
         return numba.njit(nogil=True)(function)
 
 
-class _FirstCompilation(event.Listener):  # type: ignore[misc]  # numba has no types
+class _FirstCompilation(event.Listener):
     """Numba tells of kernels that it compiles, not of those that it loads from its cache."""
 
     def __init__(self, compiling: Callable[[bool], None]) -> None:

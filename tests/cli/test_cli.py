@@ -193,8 +193,8 @@ def test_context_is_learnt_used_and_forgotten(pictures: Path, tmp_path: Path) ->
     into = tmp_path / "i.resight"
     run("index", pictures, "--into", into, "--processes", 1)
     ask = ("search", into, pictures / "2.png", "--recipe", "context-l1", "--top", 1)
-    own = (*ask, "--set", "context.neighbours=2", "--set", "scoring.measure=l2")
-    for words in (ask, own):  # the remedy is a command that can be run
+    other = (*ask, "--set", "context.neighbours=2", "--set", "scoring.measure=l2")
+    for words in (ask, other):  # the remedy is a command that can be run
         _, remedy, _ = run_json(*words, code=2)["error"].split("`")
         run(*shlex.split(remedy)[1:])
         assert "2.png" in run(*words)
