@@ -608,6 +608,7 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(
     def work() -> list[int]:
         return list(output.progress([1, 2, 3], total=3, text="doing", idle=lambda item: item == 2))
 
+    monkeypatch.setattr(output, "_lines", output._Lines())
     assert work() == [1, 2, 3]
     assert capsys.readouterr().err == "", "it took no time"
     monkeypatch.setattr(output, "EVERY", 0.0)

@@ -154,7 +154,7 @@ class Tally:
 def counting(total: int, *, text: str) -> Iterator[Tally]:
     """A bar on stderr (rate, time left) where that is a terminal; elsewhere a line now and then."""
     if not sys.stderr.isatty():
-        yield Tally(total, lambda tally: _lines.say(f"{text}: {tally.done} of {tally.total}"))
+        yield Tally(total, lambda tally: _lines.say(f"{text}: {tally.done} of {tally.total}") if tally.total else None)
         return
     from rich import progress as bars
     from rich.console import Console
