@@ -136,9 +136,8 @@ def progress(
 class Tally:
     """How far work has come. Called with how much more was done."""
 
-    def __init__(self, total: int, show: Callable[[Tally], None]) -> None:
+    def __init__(self, total: int, show: Callable[[Tally], None] = lambda tally: None) -> None:
         self.done, self.total, self._show = 0, total, show
-        show(self)
 
     def __call__(self, more: int) -> None:
         self.done += more
@@ -154,7 +153,9 @@ class Tally:
 def counting(total: int, *, text: str) -> Iterator[Tally]:
     """A bar on stderr (rate, time left) where that is a terminal; elsewhere a line now and then."""
     if not sys.stderr.isatty():
-        yield Tally(total, lambda tally: _lines.say(f"{text}: {tally.done} of {tally.total}") if tally.total else None)
+        tally = Tally(total)
+        with _lines.about(lambda: f"{text}: {tally.done} of {tally.total}"):
+            yield tally
         return
     from rich import progress as bars
     from rich.console import Console
@@ -176,16 +177,28 @@ def counting(total: int, *, text: str) -> Iterator[Tally]:
 
 
 class _Lines:
-    """Lines about progress, however many steps follow one another: no more than one in ``EVERY`` seconds."""
+    """Lines about progress, one in ``EVERY`` seconds, however many short steps follow one another."""
 
     def __init__(self) -> None:
         self._said = time.monotonic()
 
-    def say(self, text: str) -> None:
-        now = time.monotonic()
-        if now - self._said >= EVERY:
-            self._said = now
-            typer.echo(text, err=True)
+    @contextmanager
+    def about(self, text: Callable[[], str]) -> Iterator[None]:
+        """Inside, say what the text is by then; even if nothing gets done for long."""
+        ended = threading.Event()
+
+        def tell() -> None:
+            while not ended.wait(self._said + EVERY - time.monotonic()):
+                self._said = time.monotonic()
+                typer.echo(text(), err=True)
+
+        teller = threading.Thread(target=tell, daemon=True)
+        teller.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            teller.join()
 
 
 _lines = _Lines()

@@ -11,7 +11,7 @@ from .group import SegmentGroup
 
 
 def missing(key: str) -> KeyMissingError:
-    return KeyMissingError(f"no indexed picture has the key {key!r}; give a key or path as search results show it")
+    return KeyMissingError(f"no picture with the key {key!r} is indexed; give a key or path as search results show it")
 
 
 def require_searchable(group: SegmentGroup, recipe: Recipe, *, place: str | None = None) -> None:
