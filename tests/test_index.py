@@ -20,6 +20,7 @@ from resight.errors import (
     IndexMissingError,
     KeyMissingError,
     StoreError,
+    UncommittedWarning,
     UsageError,
     VocabularyError,
 )
@@ -36,7 +37,10 @@ def test_add_search_remove(tmp_path: Path) -> None:
         for seed in range(5):
             index.add(texture(seed), key=f"t{seed}", metadata={"seed": seed})
         assert len(index) == 0  # not committed
-        assert index.search(texture(3)).hits == ()
+        with pytest.warns(UncommittedWarning, match=r"call commit\(\) first") as told:
+            assert index.search(texture(3)).hits == ()
+        assert told[0].filename == __file__
+        assert index.search(texture(3)).hits == ()  # once is enough: warnings are errors here
         index.commit()
         assert len(index) == 5
         best = index.search(texture(3)).hits[0]
@@ -45,6 +49,10 @@ def test_add_search_remove(tmp_path: Path) -> None:
         assert np.allclose(best.transform, [[1, 0, 0], [0, 1, 0]], atol=0.05)
         assert index.remove("t3")
         assert not index.remove("t3")
+        with pytest.warns(UncommittedWarning):
+            index.compare(key="t3", other="t0")
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(index.search, key="t3").result()  # who changes nothing expects nothing
         index.commit()
         assert "t3" not in index
         assert all(hit.key != "t3" for hit in index.search(texture(3)).hits)
@@ -132,7 +140,7 @@ def test_another_vocabulary_or_other_features_are_refused(tmp_path: Path) -> Non
     Index.open(tmp_path / "i.resight", vocabulary=mine).close()
     with pytest.raises(VocabularyError, match=rf"{mine.fingerprint}.*{other.fingerprint}"):
         Index.open(tmp_path / "i.resight", vocabulary=other)
-    with pytest.raises(UsageError, match="max_side=64"):
+    with pytest.raises(UsageError, match=r"was made with features\.max_side=1024, not 64; make a new index"):
         Index.open(tmp_path / "i.resight", features=FeatureOptions(max_side=64))
 
 
@@ -272,7 +280,7 @@ def test_several_words_for_each_feature(tmp_path: Path) -> None:
         assert hits[0].key == "2"
         assert hits[0].score == pytest.approx(1, rel=1e-4)
         assert three.search(key="2", recipe="bow-l1-ma").hits[0].score < 1
-    with pytest.raises(UsageError, match=r"IndexingOptions\(words=3, .*, not IndexingOptions\(words=2, "):
+    with pytest.raises(UsageError, match=r"made with indexing\.words=3, not 2; make"):
         Index.open(thrice, indexing=IndexingOptions(words=2))
 
 

@@ -18,6 +18,7 @@ ORDER = [
         "types",
         "arrays",
         "timing",
+        "wording",
         "connected",
         "machine",
         "options",

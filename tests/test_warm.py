@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
 
 from resight import learn
+from resight._numba import telling
 from resight.index import Index
 from resight.options import IndexingOptions
 from resight.store import Writer
@@ -48,6 +50,9 @@ for path in sys.argv[2:]:
             result = index.search(sys.argv[1], recipe=recipe)
             assert result.hits
     assert 0 < result.hits[0].inliers < 0.8 * result.query_features, "nothing to expand the query with"
+told = []
+warm(compiling=told.append)
+assert not told, "all was compiled before"
 late = [name for name, count in compiled().items() if count != before.get(name)]
 assert not late, late
 """
@@ -72,3 +77,28 @@ def test_nothing_is_compiled_after_warming_up(tmp_path: Path) -> None:
                 learn.keep_similarity(writer, similarity(vocabulary.words))
     query = write(tmp_path / "query.png", np.hstack([texture(1), texture(9)]))
     subprocess.run([sys.executable, "-c", SCRIPT, query, *places], check=True)
+
+
+KERNEL = """
+from resight._numba import kernel
+
+@kernel
+def twice(number):
+    return 2 * number
+"""
+
+
+def test_compiling_is_told_of_only_where_the_cache_lacks_a_kernel(tmp_path: Path) -> None:
+    (tmp_path / "twice.py").write_text(KERNEL)
+    told: list[list[bool]] = []
+    for _ in range(2):  # as by two programs
+        found = spec_from_file_location("twice", tmp_path / "twice.py")
+        assert found
+        assert found.loader
+        module = module_from_spec(found)
+        found.loader.exec_module(module)
+        told.append([])
+        with telling(told[-1].append):
+            assert module.twice(21) == 42
+            assert module.twice(2.5) == 5.0
+    assert told == [[True], []]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .engine import Engine as Engine
     from .engine import LocalEngine as LocalEngine
     from .errors import ResightError as ResightError
+    from .errors import UncommittedWarning as UncommittedWarning
     from .index import Index as Index
     from .index import IndexInfo as IndexInfo
     from .index import Learning as Learning
@@ -51,7 +52,7 @@ _HOMES = {
     ".context": ("Reference",),
     ".duplicates": ("Group", "Member"),
     ".engine": ("Engine", "LocalEngine"),
-    ".errors": ("ResightError",),
+    ".errors": ("ResightError", "UncommittedWarning"),
     ".index": ("Index", "IndexInfo", "Learning"),
     ".ingest": ("Job", "Outcome", "Source"),
     ".learn": ("LearntSimilarity", "VerifiedGroups"),
@@ -94,6 +95,7 @@ __all__ = [
     "Source",
     "StoreOptions",
     "Trial",
+    "UncommittedWarning",
     "VerifiedGroups",
     "Vocabulary",
 ]

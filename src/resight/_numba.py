@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from contextlib import AbstractContextManager
+from typing import Any, ParamSpec, TypeVar
 
 import numba
+from numba.core import event
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -17,3 +19,24 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
         return numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:  # "no locator available"
         return numba.njit(nogil=True)(function)
+
+
+class _FirstCompilation(event.Listener):
+    """Numba tells of kernels that it compiles, not of those that it loads from its cache."""
+
+    def __init__(self, compiling: Callable[[bool], None]) -> None:
+        self._compiling, self._told = compiling, False
+
+    def on_start(self, event: Any) -> None:
+        if not self._told:
+            self._told = True
+            self._compiling(event.data["dispatcher"].stats.cache_path is not None)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+def telling(compiling: Callable[[bool], None]) -> AbstractContextManager[Any]:
+    """Inside, ``compiling`` is called once, when a kernel has to be compiled; with whether a cache will keep it."""
+    told: AbstractContextManager[Any] = event.install_listener("numba:compile", _FirstCompilation(compiling))
+    return told

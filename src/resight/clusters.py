@@ -22,6 +22,7 @@ from .errors import UsageError
 from .options import ClusterOptions, ContextOptions, VocabularyOptions, from_dict, to_dict
 from .types import Float32, Float64, Int32, Int64
 from .vocabulary import k_means
+from .wording import count
 
 ARRAYS = ("idf", "axes", "mean", "entries", "delta")
 SEED = 1  # of what is drawn at random: pictures to learn from, and where that starts
@@ -44,7 +45,7 @@ class Clusters:
         """From some pictures, each given by the words of its features."""
         if len(pictures) < options.count:
             raise UsageError(
-                f"{len(pictures)} pictures cannot make {options.count} clusters; take fewer, or add pictures first"
+                f"{count(len(pictures))} cannot make {options.count} clusters; take fewer, or add pictures first"
             )
         options = replace(options, probe=0)  # not a matter of what is learnt
         axes, mean = _principal_axes(pictures, idf, options)

@@ -17,6 +17,7 @@ from .images import decode, decode_rgb, read_bytes
 from .machine import whole_file
 from .types import Float32, Float64, Hit, Region
 from .urls import Place
+from .wording import count
 
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 TALLEST_JPEG = 65_500  # pixels; what the JPEG library takes
@@ -78,10 +79,15 @@ def draw_matches(query: Place | bytes, hits: Sequence[tuple[Hit, Place]], out: P
     hits: each with the file or URL of its picture. One that cannot be read becomes an empty frame with the reason.
     out: the file to write, whole or not at all; its ending chooses PNG or JPEG.
     """
-    kind = _kind(out)
-    asked = _read(query)
+    kind, asked = _kind(out), _read(query)
     rows = [_row(rank, asked, hit, path) for rank, (hit, path) in enumerate(hits, start=1)]
     _save(_stack(rows or [_nothing(asked)], kind), out, kind)
+
+
+def require_drawable(query: Place | bytes, out: Path) -> None:
+    """Raise what ``draw_matches`` would, once there are hits, because of the query or the file to write."""
+    _kind(out)
+    _read(query)
 
 
 def spread(xy: Float64, count: int) -> list[int]:
@@ -215,7 +221,7 @@ def _ink(row: Image.Image, box: Box, strokes: Sequence[Stroke]) -> None:
 
 
 def _facts(hit: Hit) -> str:
-    inliers = "not verified" if not hit.inliers else "1 inlier" if hit.inliers == 1 else f"{hit.inliers} inliers"
+    inliers = count(hit.inliers, "inlier") if hit.inliers else "not verified"
     return inliers if hit.confidence is None else f"{inliers}  ·  {_percent(hit.confidence)} sure"
 
 

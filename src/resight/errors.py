@@ -10,6 +10,10 @@ class ResightError(Exception):
     exit_code = 1
 
 
+class UncommittedWarning(UserWarning):
+    """A search that does not see what the caller has just added or removed: ``Index.commit`` comes first."""
+
+
 class UsageError(ResightError):
     """The caller asked for something that does not exist or does not fit together."""
 

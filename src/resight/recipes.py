@@ -24,6 +24,7 @@ from .options import (
     Options,
     ScoringOptions,
     VerifyOptions,
+    differing,
     from_dict,
     measure_options,
     require_used,
@@ -194,6 +195,31 @@ def _changed(options: Options, values: Mapping[str, object]) -> Options:
         if kind is not type(options):
             return from_dict(kind, dict(values))
     return replace(options, **values)
+
+
+def context_arguments(wanted: Recipe) -> str:
+    """The arguments of `resight context` that stand for a recipe's scoring and context, as few as will do.
+
+    >>> context_arguments(RECIPES["context-l1"])
+    '--recipe context-l1'
+    >>> context_arguments(replace(RECIPES["context"], context=ContextOptions(method="cdm", neighbours=3)))
+    '--recipe context --set context.neighbours=3'
+    """
+    ways = {name: [*_settings(wanted.scoring, base.scoring), *_settings(wanted.context, base.context)]
+            for name, base in RECIPES.items()}  # fmt: skip
+    name, settings = min(ways.items(), key=lambda way: len(way[1]))
+    return " ".join([f"--recipe {name}", *(f"--set {setting}" for setting in settings)])
+
+
+def _settings(wanted: Options, base: Options) -> list[str]:
+    """What makes the base's options the wanted ones. Another measure starts from its own defaults, as in ``change``."""
+    start = base if type(wanted) is type(base) else type(wanted)()
+    changed = [*differing(wanted, start), *(["measure"] if start is not base else [])]
+    values = {name: getattr(wanted, name) for name in changed}
+    return [
+        f"{wanted.stage}.{name}={str(value).lower() if value in (True, False) else value}"
+        for name, value in values.items()
+    ]
 
 
 def write(path: Path, *, base: str, description: str, changed: Mapping[str, Mapping[str, Any]]) -> None:

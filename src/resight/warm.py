@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
+from ._numba import telling
 from .features import DETECTORS, extract
 from .options import FeatureOptions, HammingOptions, KnnOptions, ScoringOptions, VerifyOptions
 from .postings import GEOMETRY, build, of_picture
@@ -37,8 +38,21 @@ WARMED_OPTIONS: list[ScoringOptions] = [
 ]
 
 
-def warm(*, scoring: Sequence[ScoringOptions] = WARMED_OPTIONS, detectors: Iterable[str] = DETECTORS) -> None:
-    """Run every kernel of such a search once, on next to nothing, with the types that stored lists have."""
+def warm(
+    *,
+    scoring: Sequence[ScoringOptions] = WARMED_OPTIONS,
+    detectors: Iterable[str] = DETECTORS,
+    compiling: Callable[[bool], None] = lambda kept: None,
+) -> None:
+    """Run every kernel of such a search once, on next to nothing, with the types that stored lists have.
+
+    compiling: called once if a kernel has to be compiled, with whether a cache will keep it for later runs.
+    """
+    with telling(compiling):
+        _run_kernels(scoring, detectors)
+
+
+def _run_kernels(scoring: Sequence[ScoringOptions], detectors: Iterable[str]) -> None:
     lists = build([], words=1)
     similarity = Similarity(np.zeros((2, 2), np.uint8), np.zeros((1, 1), np.float32), np.zeros(1, np.uint8))
     segment = SegmentView.of(lists, pictures=1)

@@ -21,18 +21,18 @@ VIEWS = ("#/search", "#/search?key=posters%2Fwhole.png", "#/match?key=posters%2F
 ALL_VIEWS = (*VIEWS, "#/collection", "#/duplicates")
 
 
-def give(page: Page, path: Path, how: str) -> None:
-    """Drop or paste a file somewhere on the page."""
+def give(page: Page, path: Path, how: str, *, times: int = 1) -> None:
+    """Drop or paste a file somewhere on the page; several files, all of them this one."""
     page.evaluate(
-        """([how, name, data]) => {
+        """([how, name, data, times]) => {
             const transfer = new DataTransfer();
             const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
-            transfer.items.add(new File([bytes], name, { type: "image/png" }));
+            while (times--) transfer.items.add(new File([bytes], name, { type: "image/png" }));
             const [kind, holder] = how === "paste" ? [ClipboardEvent, "clipboardData"] : [DragEvent, "dataTransfer"];
             const made = new kind(how, { [holder]: transfer, bubbles: true, cancelable: true });
             document.body.dispatchEvent(made);
         }""",
-        [how, path.name, base64.b64encode(path.read_bytes()).decode()],
+        [how, path.name, base64.b64encode(path.read_bytes()).decode(), times],
     )
 
 
@@ -46,10 +46,14 @@ def test_drop_a_picture_draw_a_region_open_a_match_and_page_through(page: Page, 
     assert keys(confirmed) == {*POSTERS, *BANNERS}
     expect(confirmed.first.locator("polygon.mark")).to_have_count(1)
     expect(confirmed.first).to_contain_text(re.compile(r"Almost certain · >99\s%"))
-    weak = page.get_by_role("region", name="Weak candidates").locator(".card")
-    expect(weak).to_have_count(16)
+    unlikely = page.locator(".unlikely .card")
+    expect(unlikely).to_have_count(16)
+    expect(unlikely.first).to_be_hidden()
+    page.get_by_text(re.compile(r"^Show all: 16 more candidates below 1\s%$")).click()
+    expect(unlikely.first).to_contain_text(re.compile(r"· <1\s%"))
     page.get_by_role("button", name="More results").click()
-    expect(weak).to_have_count(40)
+    expect(unlikely).to_have_count(40)
+    expect(page.get_by_text("Show all: 40 more candidates")).to_be_visible()
 
     draw(page, 0.5, 1.0)
     expect(page).to_have_url(re.compile("region=24[0-9]%2C"))
@@ -79,7 +83,10 @@ def test_drop_a_picture_draw_a_region_open_a_match_and_page_through(page: Page, 
 
 def test_paste_and_choose(page: Page, collection: Path) -> None:
     settled(page)
+    give(page, collection / "query.png", "drop", times=2)
+    expect(page.get_by_role("alert")).to_contain_text("Only the first of the 2 pictures is searched for.")
     give(page, collection / "query.png", "paste")
+    expect(page.get_by_role("alert")).to_have_count(0)
     expect(page.get_by_role("heading", level=1)).to_have_text("8 pictures found")
     page.get_by_text("Another picture").click()
     page.get_by_label("Choose a picture").set_input_files(collection / "pictures/posters/turned.png")
@@ -173,6 +180,7 @@ def test_browse_add_and_remove(open_page: Opener, address: str, tmp_path: Path) 
     fates = page.locator(".uploads li")
     expect(fates.nth(0)).to_contain_text("Added")
     expect(fates.nth(1)).to_have_class("failed")
+    expect(fates.nth(1)).to_contain_text("'words.jpg' holds an unknown kind of file; convert it")
     watched.expect_complaint("status of 415")
     expect(fates.nth(2)).to_contain_text("Already there")
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Collection of {total + 1} pictures")
@@ -214,7 +222,7 @@ def test_sign_in(open_page: Opener, collection: Path) -> None:
         page = watched.page
         page.get_by_label("Token").fill("wrong horse battery")
         page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("alert")).not_to_be_empty()
+        expect(page.get_by_role("alert")).to_contain_text("The token is wrong")
         watched.expect_complaint("401")
         page.get_by_label("Token").fill(TOKEN)
         page.keyboard.press("Enter")
@@ -230,7 +238,7 @@ def test_what_is_no_picture_is_named(open_page: Opener, address: str, tmp_path: 
     bad = tmp_path / "words.png"
     bad.write_text("this is no picture")
     give(watched.page, bad, "drop")
-    expect(watched.page.get_by_role("alert")).to_be_visible()
+    expect(watched.page.get_by_role("alert")).to_contain_text("'words.png' holds an unknown kind of file; convert it")
     watched.expect_complaint("status of 4")
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import pty
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from rich.table import Table
 from typer.testing import CliRunner
 
-from resight import learn
-from resight.cli import app, printable
+from resight import Index, learn
+from resight.cli import app, output, printable
 from resight.cli.app import FIRST
 from resight.recipes import RECIPES
 from resight.store import Writer
@@ -57,6 +60,8 @@ def test_index_reports_what_it_did(pictures: Path, tmp_path: Path) -> None:
     second = run_json("index", pictures, *options, code=1)
     assert (second["added"], second["updated"], second["unchanged"], second["pictures"]) == (0, 1, 2, 4)
     assert [Path(s["key"]).name for s in second["skipped"]] == ["1.png", "empty.jpg"]
+    write(pictures / "2.png", texture(10))
+    assert "pictures/s" not in run("index", pictures, *options, code=1), "most of the time went into unchanged ones"
     assert "empty" in second["skipped"][1]["reason"]
 
 
@@ -75,7 +80,8 @@ def test_a_folder_of_non_pictures(tmp_path: Path) -> None:
 def test_strange_names(tmp_path: Path, name: str) -> None:
     write(tmp_path / name, texture(1))
     index = tmp_path / "ï ? #.resight"
-    run("index", tmp_path, "--into", index, "--relative-to", tmp_path, "--processes", 1)
+    assert "holds 1 picture\n" in run("index", tmp_path, "--into", index, "--relative-to", tmp_path, "--processes", 1)
+    assert "is sound: 1 picture, " in run("check", index)
     assert run_json("search", index, tmp_path / name)["results"][0]["hits"][0]["key"] == name
     shown = run("search", index, tmp_path / name)
     assert printable(name) in shown.replace("\n", "")
@@ -188,7 +194,13 @@ def test_context_is_learnt_used_and_forgotten(pictures: Path, tmp_path: Path) ->
     into = tmp_path / "i.resight"
     run("index", pictures, "--into", into, "--processes", 1)
     ask = ("search", into, pictures / "2.png", "--recipe", "context-l1", "--top", 1)
-    assert "learn them with `resight context`" in run_json(*ask, code=2)["error"]
+    other = (*ask, "--set", "context.neighbours=2", "--set", "scoring.measure=l2")
+    for words in (ask, other):  # the remedy is a command that can be run
+        _, remedy, _ = run_json(*words, code=2)["error"].split("`")
+        run(*shlex.split(remedy)[1:])
+        assert "2.png" in run(*words)
+    run("context", into, "--recipe", "context-l1", "--forget")
+    run(*remedy.split()[1:], "--forget")
     learnt = run_json("context", into, "--recipe", "context-l1")
     assert (learnt["pictures"], learnt["references"]) == (4, 4)
     assert learnt["spreads"] == sorted(learnt["spreads"], reverse=True)
@@ -228,7 +240,7 @@ from resight.cli.output import say_table
 
 @command
 def show() -> int:
-    say_table(Table("a", "b"), width=80)
+    say_table(Table("a", "b"))
     return 0
 
 app(["show"])
@@ -280,7 +292,9 @@ def test_region_recipe_and_settings(pictures: Path, tmp_path: Path) -> None:
     run("index", pictures, "--into", index, "--set", "features.max_features=200", code=2)
 
 
-def test_key_together_confidence_timings_and_drawing(pictures: Path, tmp_path: Path) -> None:
+def test_key_together_confidence_timings_and_drawing(
+    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     index, sheet = tmp_path / "i.resight", tmp_path / "sheet.png"
     run("index", pictures, "--into", index, "--processes", 1)
     write(pictures / "copy.png", texture(0))
@@ -296,6 +310,55 @@ def test_key_together_confidence_timings_and_drawing(pictures: Path, tmp_path: P
     assert "sure" in run("search", index, pictures / "1.png", "--timings")
     for wrong in (("--key", "nobody"), (), (pictures / "1.png", pictures / "2.png", "--draw", sheet)):
         assert run_json("search", index, *wrong, code=2)["error"]
+    assert (
+        "no picture with the key 'nobody' is indexed; give a key or path as search results"
+        in run_json("search", index, "--key", "nobody", code=2)["error"]
+    )
+    monkeypatch.chdir(pictures)
+    assert " copy.png" in run("search", index, "--key", "0.png")  # a path as it is printed is a key
+    assert run_json("remove", index, "copy.png")["removed"] == ["copy.png"]
+
+
+def test_what_cannot_be_drawn_is_refused_before_the_search(pictures: Path, tmp_path: Path) -> None:
+    index = tmp_path / "i.resight"
+    with Index.create(index) as target:
+        target.add(texture(0), key="pixels")
+        target.add(pictures / "1.png")
+    (pictures / "1.png").unlink()
+    ask = ("search", index, pictures / "2.png", "--draw")
+    for words, error in {
+        (*ask, tmp_path / "sheet.gif"): "none of .png, .jpg, .jpeg",
+        (*ask, tmp_path / "no/sheet.png"): "make it first",
+        (*ask, tmp_path): "is a folder",
+        ("search", index, "--key", "pixels", "--draw", tmp_path / "s.png"): "was not indexed from a file",
+        ("search", index, "--key", pictures / "1.png", "--draw", tmp_path / "s.png"): "cannot read",
+    }.items():
+        code = 1 if error == "cannot read" else 2
+        assert error in run_json(*words, code=code)["error"]
+        assert run(*words, code=code) == "", "a result was shown first"
+
+
+def test_hits_of_no_confidence_are_left_out(pictures: Path, tmp_path: Path) -> None:
+    index = tmp_path / "i.resight"
+    for seed in range(4, 8):
+        write(pictures / f"{seed}.png", texture(seed, size=96))  # with few features to share
+    run("index", pictures, "--into", index, "--processes", 1)
+    ask = ("search", index, pictures / "1.png")
+    (whole,) = run_json(*ask)["results"]
+    unlikely = [Path(hit["key"]).name for hit in whole["hits"] if hit["confidence"] < 0.005]
+    shown, everything = run(*ask), run(*ask, "--all")
+    assert 1 < len(unlikely) < len(whole["hits"])
+    assert f"1 found, {len(whole['hits']) - 1} weak candidates" in shown
+    assert f"{len(unlikely)} candidates of 0% are not listed; see all with --all" in shown
+    assert "--all" not in everything
+    for hit in whole["hits"]:
+        name = Path(hit["key"]).name
+        assert (name in shown, name in everything) == (name not in unlikely, True)
+    unverified = run(*ask, "--recipe", "bow-l1")
+    assert f"{len(whole['hits'])} candidates, none checked by geometry (" in unverified
+    assert unverified.count(".png") == len(whole["hits"]) + 1, "without confidence all are listed"
+    assert "found" not in unverified
+    assert "1 candidate, not checked by geometry" in run(*ask, "--recipe", "bow-l1", "--top", 1)
 
 
 def test_wrong_usage_is_exit_code_2(tmp_path: Path) -> None:
@@ -530,7 +593,35 @@ def test_names_that_the_terminal_cannot_show(tmp_path: Path) -> None:
 
 def test_recipes_are_listed() -> None:
     assert list(run_json("recipes")) == list(RECIPES)
-    assert "(default)" in run("recipes")
+    shown = run("recipes")
+    assert "(default)" in shown
+    assert len({line.index(r.description) for line, r in zip(shown.splitlines(), RECIPES.values(), strict=True)}) == 1
+
+
+def test_tables_are_not_cut_off_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table(*(f"column {number}" for number in range(20)))
+    table.add_row(*(f"{number}-{'x' * 50}" for number in range(20)))
+    output.say_table(table)
+    shown = capsys.readouterr().out
+    assert all(f"{number}-{'x' * 50}" in shown for number in range(20))
+
+
+def test_progress_without_a_terminal_is_a_line_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "_lines", output._Lines())
+    assert list(output.progress(range(3), total=3, text="doing")) == [0, 1, 2]
+    assert capsys.readouterr().err == "", "it took no time"
+
+    def said(line: str) -> bool:
+        deadline = time.monotonic() + 60
+        while line not in capsys.readouterr().err.splitlines():
+            assert time.monotonic() < deadline
+        return True
+
+    monkeypatch.setattr(output, "EVERY", 0.01)
+    for item in output.progress(range(2), total=2, text="doing", idle=lambda item: item == 0):
+        assert said("doing: 0 of 1" if item else "doing: 0 of 2")  # while an item takes its time
 
 
 def test_evaluate_prints_a_table_and_json(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_held_out_pictures_must_be_others(learning: Path, held: Path, tmp_path: 
     (learning / "link.png").symlink_to(held / "1" / "2.png")
     (learning / "other.png").symlink_to(held / "1" / "3.png")
     error = refused(held, learning, tmp_path / "own.npz")
-    assert error.startswith(f"2 held-out picture(s) are also among those to learn from, such as {held}/1/2.png")
+    assert error.startswith(f"2 pictures to learn from would also be held out, such as {held}/1/2.png")
     assert not (tmp_path / "own.npz").exists()
 
 

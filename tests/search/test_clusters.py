@@ -225,7 +225,7 @@ def test_visits_without_clusters_name_the_remedy(views: tuple[Index, Index], tmp
 def test_what_was_committed_is_seen_though_clusters_failed(tmp_path: Path) -> None:
     with Index.create(tmp_path / "i.resight") as index:
         index.add(texture(0), key="a")
-        with pytest.raises(UsageError, match="1 pictures cannot make 2 clusters"):
+        with pytest.raises(UsageError, match="1 picture cannot make 2 clusters"):
             index.learn.clusters(ClusterOptions(count=2))
         assert list(index) == ["a"]
         index.learn.clusters(ClusterOptions(count=1))

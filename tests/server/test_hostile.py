@@ -59,11 +59,20 @@ WRONG_PICTURES = {
 
 
 @pytest.mark.parametrize("name", WRONG_PICTURES)
-@pytest.mark.parametrize("path", ["/v1/search", "/v1/compare?other=t0.png", "/v1/images?name=a.jpg"])
+@pytest.mark.parametrize("path", ["/v1/search", "/v1/compare?other=t0.png&name=a.jpg", "/v1/images?name=a.jpg"])
 def test_wrong_pictures(served: Served, name: str, path: str) -> None:
+    """Each is called as its client calls it, not by a key or an option that only the server knows."""
     data, status, kind = WRONG_PICTURES[name]
-    problem(served.post(path, content=data, headers={"content-type": "image/jpeg"}), status, kind)
+    said = problem(served.post(path, content=data, headers={"content-type": "image/jpeg"}), status, kind)
+    assert ("the body" if not data else "'a.jpg'" if "name" in path else "the picture") in said
+    assert not [inner for inner in ("uploads/", "'the", "max_pixels", "option") if inner in said]
     assert not served.collection.uploads.exists()
+
+
+@pytest.mark.parametrize("path", ["/v1/search", "/v1/compare?other=t0.png", "/v1/images"])
+def test_a_form_is_refused_with_the_way_that_works(served: Served, path: str) -> None:
+    refused = served.post(path, files={"file": ("a.png", png(0), "image/png")})
+    assert "curl --data-binary @FILE" in problem(refused, 415, "form-sent")
 
 
 def sent(total: int) -> Iterator[bytes]:
@@ -217,14 +226,17 @@ def test_pages_of_other_sites(served: Served) -> None:
 
 def test_tokens(served: Served) -> None:
     with serving(served.collection, token=TOKEN) as closed:
-        for header in (None, "Bearer", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", "Bearer \xff"):
+        wrong = [f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer \xff"]
+        for header in (None, "Bearer", f"Basic {TOKEN}", *wrong):
+            kind = "token-wrong" if header in wrong else "token-needed"
             headers = {} if header is None else {b"authorization": header.encode("latin-1")}
             for path in ("/v1/images", "/v1/search?key=t0.png", "/v1/metrics", "/v1/openapi.json", "/v1/none"):
                 refused = closed.get(path, headers=headers)
-                problem(refused, 401, "token-needed")
+                problem(refused, 401, kind)
                 assert refused.headers["www-authenticate"] == "Bearer"
-            problem(closed.post("/v1/session", headers=headers), 401, "token-needed")
-            problem(closed.client.delete("/v1/images/t0.png", headers=headers), 401, "token-needed")
+            said = problem(closed.post("/v1/session", headers=headers), 401, kind)
+            assert ("the one that the server was started with" in said) == (kind == "token-wrong")
+            problem(closed.client.delete("/v1/images/t0.png", headers=headers), 401, kind)
             assert closed.get("/v1/health", headers=headers).json() == {"status": "ok"}
             assert closed.get("/v1/session", headers=headers).json() == {"token_needed": True, "signed_in": False}
         assert closed.get("/").status_code == 200
@@ -253,7 +265,7 @@ def test_sessions(served: Served) -> None:
         assert "resight-session" not in closed.client.cookies
         problem(closed.get("/v1/images"), 401, "token-needed")
         forged = {"cookie": f"resight-session={value[:-1]}; other=\u00e9".encode("latin-1")}
-        problem(closed.get("/v1/images", headers=forged), 401, "token-needed")
+        assert "sign in anew" in problem(closed.get("/v1/images", headers=forged), 401, "token-needed")
 
 
 def test_a_cookie_takes_no_time_to_read() -> None:

@@ -181,8 +181,9 @@ def test_looking_for_duplicates_may_fail(small: Place) -> None:
     collection.close()
 
 
-def test_health_metrics_and_openapi(served: Served) -> None:
-    assert served.json("/v1/health") == {"status": "ok", "pictures": 7, "commit": 1, "version": resight.__version__}
+def test_health_metrics_and_openapi(served: Served, small: Place) -> None:
+    known = {"index": str(small.index), "pictures": 7, "commit": 1, "version": resight.__version__}
+    assert served.json("/v1/health") == {"status": "ok", **known}
     served.get("/v1/images/t99.png")
     lines = served.get("/v1/metrics").text.splitlines()
     assert "resight_pictures 7" in lines

@@ -1,7 +1,7 @@
 """The command line: thin commands over the Python interface.
 
-Exit codes: 0 all well; 1 nothing found, or some pictures or keys failed (named); 2 wrong usage; 3 index damaged;
-141 whoever read the output has gone.
+Exit codes: 0 all well; 1 nothing found (by a recipe that checks no geometry: no candidates), or some pictures or keys
+failed (named); 2 wrong usage; 3 index damaged; 141 whoever read the output has gone.
 """
 
 from __future__ import annotations

@@ -14,10 +14,11 @@ from ..errors import OptionError, UsageError
 from ..options import ClusterOptions, Options, ScoringOptions, measure_options, parse_value, require_used
 from ..recipes import STAGES, Recipe, change
 from ..recipes import recipe as named_recipe
-from ..urls import Place, as_place
+from ..urls import Place, absolute, as_place
 from .app import MANIFEST, default_index
 
 if TYPE_CHECKING:
+    from ..index import Index
     from ..interop import FeatureFile
 
 AnyOptions = TypeVar("AnyOptions", bound=Options)
@@ -47,6 +48,11 @@ def split_index(words: list[str]) -> tuple[Place, list[str]]:
 
 def looks_like_index(word: str) -> bool:
     return word.rstrip("/").endswith(".resight") or os.path.isfile(os.path.join(word, MANIFEST))
+
+
+def stored_key(target: Index, given: str) -> str | None:
+    """The key that a picture is indexed by, given as it is or as a path, as results show it; None if there is none."""
+    return next((key for key in (given, absolute(given)) if key in target), None)
 
 
 def parse_settings(settings: list[str] | None, *kinds: type[Options]) -> dict[type[Options], dict[str, Any]]:
@@ -81,6 +87,8 @@ def require_writable_file(out: Path) -> None:
         raise UsageError(f"there is no folder {folder} to write {out.name} into; make it first")
     if out.is_dir():
         raise UsageError(f"{out} is a folder; name a file to write")
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"you may not write into the folder {folder}; choose another for {out.name}")
 
 
 def given_features(path: Path | None, images: Path | None = None) -> AbstractContextManager[FeatureFile | None]:

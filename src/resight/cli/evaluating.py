@@ -12,6 +12,7 @@ from ..errors import UsageError
 from ..machine import cache_folder
 from ..recipes import DEFAULT, RECIPES, Recipe
 from ..recipes import recipe as named_recipe
+from ..wording import count
 from .app import NAMES_SHOWN, AsJson, Processes, command
 from .output import printable, progress, say_json, say_table
 
@@ -99,8 +100,9 @@ def recipes(as_json: AsJson = False) -> int:
     if as_json:
         say_json({name: {"description": r.description, "default": name == DEFAULT} for name, r in RECIPES.items()})
         return 0
+    width = max(map(len, RECIPES))
     for name, r in RECIPES.items():
-        typer.echo(f"{name:<12} {r.description}{' (default)' if name == DEFAULT else ''}")
+        typer.echo(f"{name:<{width}} {r.description}{' (default)' if name == DEFAULT else ''}")
     return 0
 
 
@@ -112,8 +114,9 @@ def show(evaluation: Evaluation) -> None:
 
     dataset = evaluation.dataset
     typer.echo(
-        f"{dataset.name}: {len(dataset.images)} pictures, {len(dataset.queries)} queries, vocabulary from "
-        f"{evaluation.trained_on}; {evaluation.seconds:.0f} s, {evaluation.peak_memory / 2**20:.0f} MiB at most"
+        f"{dataset.name}: {count(len(dataset.images))}, {count(len(dataset.queries), 'query', 'queries')}, "
+        f"vocabulary from {evaluation.trained_on}; {evaluation.seconds:.0f} s, "
+        f"{evaluation.peak_memory / 2**20:.0f} MiB at most"
     )
     table = Table(box=None, pad_edge=False)
     table.add_column("recipe")
@@ -122,4 +125,4 @@ def show(evaluation: Evaluation) -> None:
     for row in evaluation.rows:
         values = (format(value, style(measure)) for measure, value in row.means.items())
         table.add_row(row.recipe, *values, f"{row.query_ms:.1f}", f"{row.bytes_per_image:.0f}")
-    say_table(table, width=120)
+    say_table(table)

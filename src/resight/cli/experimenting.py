@@ -52,8 +52,9 @@ def experiment(
                 {e.name: {"question": e.question, "paper": e.paper, "table": e.table} for e in EXPERIMENTS.values()}
             )
         else:
+            width = max(map(len, EXPERIMENTS))
             for e in EXPERIMENTS.values():
-                typer.echo(f"{e.name:<18} {e.question} ({e.paper} {e.table})")
+                typer.echo(f"{e.name:<{width}} {e.question} ({e.paper} {e.table})")
         return 0
     outcome = run(
         named(name),
@@ -86,7 +87,7 @@ def show(outcome: Outcome) -> None:
         table.add_column(title, justify="right" if title.startswith("ours") else "left", no_wrap=not title)
     for cells in rows:
         table.add_row(*cells)
-    say_table(table, width=160)
+    say_table(table)
     typer.echo(f"{e.paper} finds: {e.finding}")
     typer.echo(f"{e.paper} has: {e.conditions}")
     typer.echo(f"ours differ: {'; '.join(outcome.differences())}")

@@ -13,6 +13,7 @@ import typer
 from ..errors import UsageError
 from ..options import FeatureOptions, ImageOptions, VocabularyOptions, to_dict
 from ..recipes import RECIPES, Recipe, write
+from ..wording import count
 from .arguments import require_writable_file
 from .output import printable, progress, say_table
 
@@ -52,7 +53,7 @@ class Fitting:
         mixture = best(found.figures, self.mixture)
         pictures = len(self.dataset.images) - len(found.skipped)
         description = (
-            f"as {self.base}, λ fitted on {pictures} pictures of {self.dataset.root.name} "
+            f"as {self.base}, λ fitted on {count(pictures)} of {self.dataset.root.name} "
             f"(mAP {found.figures[mixture]:.3f}), for vocabulary {vocabulary.fingerprint}"
         )
         # λ even where it is the base's: a later base may have another.
@@ -105,7 +106,7 @@ def _held_out(folder: Path, learning: Iterable[Path]) -> Dataset:
     learnt = {path.resolve() for path in learning}
     if both := [path for _, path in dataset.images if path.resolve() in learnt]:
         raise UsageError(
-            f"{len(both)} held-out picture(s) are also among those to learn from, such as {both[0]}; "
+            f"{count(len(both))} to learn from would also be held out, such as {both[0]}; "
             "a fit on them would say little about other pictures: take them out of one of the two"
         )
     return dataset
@@ -122,8 +123,8 @@ def show_fit(fitted: dict[str, Any]) -> None:
     for each in fitted["figures"]:
         chosen = "best" if each["mixture"] == fitted["mixture"] else ""
         table.add_row(f"{each['mixture']:g}", f"{each['map']:.4f}", chosen)
-    say_table(table, width=80)
+    say_table(table)
     typer.echo(
         f"{printable(fitted['recipe'])}: {fitted['base']} with λ = {fitted['mixture']:g}, fitted on "
-        f"{fitted['pictures']} pictures"
+        f"{count(fitted['pictures'])}"
     )

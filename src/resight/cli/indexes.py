@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
-from ..urls import absolute, as_place, is_url
+from ..urls import as_place, is_url
+from ..wording import count
 from .app import AnIndex, AsJson, Set, command, default_index
-from .arguments import chosen_recipe, split_index
+from .arguments import chosen_recipe, split_index, stored_key
 from .output import counting, printable, say_json
 
 
@@ -28,13 +29,13 @@ def info(place: AnIndex = None, as_json: AsJson = False) -> int:
     per_picture = f" ({facts.size / facts.pictures / 1024:.1f} KiB per picture)" if facts.pictures else ""
     typer.echo(f"index        {printable(facts.path)}")
     typer.echo(f"pictures     {facts.pictures} ({facts.removed} more removed, not yet merged away)")
-    kept = f", {facts.kept} bytes kept of each descriptor" if facts.kept else ""
+    kept = f", {count(facts.kept, 'byte')} kept of each descriptor" if facts.kept else ""
     shape = " with affine shape" if facts.shapes else ""
     typer.echo(f"features     {facts.features}{shape}, {facts.settings.features.detector}{kept}")
     typer.echo(f"size         {facts.size / 2**20:.1f} MiB{per_picture}")
     typer.echo(f"segments     {facts.segments}, commit {facts.commit}")
     several = f"{facts.vocabularies} × " if facts.vocabularies > 1 else ""
-    typer.echo(f"vocabulary   {several}{facts.words // facts.vocabularies} words, {facts.vocabulary}")
+    typer.echo(f"vocabulary   {several}{count(facts.words // facts.vocabularies, 'word')}, {facts.vocabulary}")
     typer.echo(f"settings     {json.dumps(facts.as_dict()['settings'])}")
     if facts.clusters:
         typer.echo(f"clusters     {facts.clusters}")
@@ -57,14 +58,14 @@ def remove(
     if not wanted:
         raise UsageError("give at least one key: resight remove [INDEX] KEY…")
     with Index.open(place) as target:
-        gone = [key for key in wanted if target.remove(key) or target.remove(absolute(key))]
+        gone = [given for given in wanted if (key := stored_key(target, given)) and target.remove(key)]
         target.commit()
         left = len(target)
     unknown = [key for key in wanted if key not in gone]
     if as_json:
         say_json({"index": str(place), "removed": gone, "unknown": unknown, "pictures": left})
     else:
-        typer.echo(f"{len(gone)} removed; {left} pictures left")
+        typer.echo(f"{len(gone)} removed; {count(left)} left")
     for key in unknown:
         typer.echo(f"not in the index: {printable(key)}", err=True)
     return 1 if unknown else 0
@@ -83,8 +84,8 @@ def check(place: AnIndex = None, as_json: AsJson = False) -> int:
                   "problems": list(report.problems)})  # fmt: skip
     elif not report.problems:
         typer.echo(
-            f"{printable(str(found))} is sound: {report.pictures} pictures, {report.features} features, "
-            f"{report.size} bytes"
+            f"{printable(str(found))} is sound: {count(report.pictures)}, "
+            f"{count(report.features, 'feature')}, {count(report.size, 'byte')}"
         )
     for problem in report.problems:
         typer.echo(printable(problem), err=True)
@@ -103,7 +104,7 @@ def merge(place: AnIndex = None, as_json: AsJson = False) -> int:
     if as_json:
         say_json({"index": after.path, "size_before": before, "size": after.size, "pictures": after.pictures})
     else:
-        typer.echo(f"{before / 2**20:.1f} MiB → {after.size / 2**20:.1f} MiB, {after.pictures} pictures")
+        typer.echo(f"{before / 2**20:.1f} MiB → {after.size / 2**20:.1f} MiB, {count(after.pictures)}")
     return 0
 
 
@@ -135,7 +136,7 @@ def context(
             before, after = spreads[:1], spreads[-1:]
             facts |= {"references": references, "uncertain": uncertain, "spreads": list(spreads)}
             evened = f"; neighbourhoods differ by {after[0]:.1%} instead of {before[0]:.1%}" if before else ""
-            text = f"{facts['pictures']} pictures measured against {references}{evened}"
+            text = f"{count(facts['pictures'])} measured against {references}{evened}"
             if uncertain:
                 text += f"; {uncertain} might be more exact with a larger context.kept"
     if as_json:

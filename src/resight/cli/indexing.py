@@ -13,6 +13,7 @@ from ..errors import UsageError
 from ..options import ClusterOptions, FeatureOptions, ImageOptions, IndexingOptions, Options, StoreOptions
 from ..recipes import recipe as named_recipe
 from ..urls import Place, as_place
+from ..wording import count
 from .app import NAMES_SHOWN, AsJson, GivenFeatures, Processes, Set, command, default_index
 from .arguments import ENGINE, RAY_ADDRESS, build, given_features, parse_settings, take_in
 from .output import patience, printable, progress, say_json, stoppable
@@ -93,7 +94,7 @@ def index(
             total, outcomes = len(file.names), add_all(target, file, images=images)
         else:
             outcomes = target.add_files(paths, relative_to=relative_to, engine=worker)
-        for outcome in progress(outcomes, total=total, text="indexing"):
+        for outcome in progress(outcomes, total=total, text="indexing", idle=lambda one: one.unchanged):
             if outcome.skipped:
                 skipped.append((outcome.key, outcome.skipped))
             elif outcome.unchanged:
@@ -176,12 +177,12 @@ def _tell(summary: dict[str, Any], as_json: bool) -> None:
         say_json(summary)
     else:
         new, seconds, skipped = summary["added"] + summary["updated"], summary["seconds"], summary["skipped"]
-        rate = f", {new / seconds:.1f} pictures/s" if new and seconds else ""
+        rate = f", {new / seconds:.1f} pictures/s" if new and seconds and not summary["unchanged"] else ""
         typer.echo(
             f"{summary['added']} added, {summary['updated']} updated, {summary['unchanged']} unchanged, "
             f"{len(skipped)} skipped in {seconds:.1f} s{rate}"
         )
-        typer.echo(f"{printable(summary['index'])} holds {summary['pictures']} pictures")
+        typer.echo(f"{printable(summary['index'])} holds {count(summary['pictures'])}")
     for one in summary["skipped"][:NAMES_SHOWN]:
         typer.echo(f"skipped {printable(one['reason'])}", err=True)
     if len(summary["skipped"]) > NAMES_SHOWN:

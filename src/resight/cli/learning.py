@@ -9,9 +9,9 @@ import typer
 
 from ..errors import UsageError
 from ..options import LearnOptions
-from ..urls import absolute
+from ..wording import count
 from .app import AnIndex, AsJson, Set, command, default_index
-from .arguments import build, parse_settings
+from .arguments import build, parse_settings, stored_key
 from .output import counting, printable, say_json, say_table
 
 if TYPE_CHECKING:
@@ -55,8 +55,9 @@ def learn(
         else:
             facts |= _learn(target, groups, options)
             text = (
-                f"learnt from {facts['queries']} pictures in {facts['groups']} groups, and {facts['others']} others: "
-                f"{facts['word_groups']} groups of words, {facts['bins']} weights each; "
+                f"learnt from {count(facts['queries'])} in {count(facts['groups'], 'group')}, "
+                f"and {count(facts['others'], 'other')}: {count(facts['word_groups'], 'group')} of words, "
+                f"{count(facts['bins'], 'weight')} each; "
                 f"mAP {facts['map']:.3f} in cross-validation"
             )
     if as_json:
@@ -76,7 +77,7 @@ def _learn(target: Index, file: Path | None, options: LearnOptions) -> dict[str,
             examples = target.learn.verified_groups(options=options, done=done)
     else:
         given = read_groups(file)
-        known = {name: [k if k in target else absolute(k) for k in keys] for name, keys in given.items()}
+        known = {name: [stored_key(target, key) or key for key in keys] for name, keys in given.items()}
         examples = VerifiedGroups(known, ())
     tried: list[Trial] = []
     with counting(options.word_groups, text="learning") as done:
@@ -105,4 +106,4 @@ def _show(tried: list[dict[str, Any]]) -> None:
     for groups in dict.fromkeys(t["word_groups"] for t in tried):
         best = max((t for t in tried if t["word_groups"] == groups), key=lambda t: t["map"])
         table.add_row(str(groups), str(best["bins"]), f"{best['map']:.4f}", f"{best['objective']:.4f}")
-    say_table(table, width=80)
+    say_table(table)

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from ..recipes import Recipe
+from ..wording import count
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from ..types import Hit, SearchResult
 
 T = TypeVar("T")
+EVERY = 10.0  # seconds between lines that say how far work is, where no bar can be drawn
 
 
 def printable(text: str) -> str:
@@ -33,30 +36,56 @@ def say_json(values: dict[str, Any]) -> None:
     typer.echo(json.dumps(values))
 
 
-def say_table(table: Table, *, width: int | None) -> None:
+def say_table(table: Table) -> None:
+    """As wide as the terminal, with long cells on several lines; elsewhere as wide as its cells are."""
     from rich.console import Console
 
     class Plain(Console):
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # as everything else that we say; rich would end the program
 
-    Plain(width=width).print(table)
+    for column in table.columns:
+        column.overflow = "fold"
+    console = Plain()
+    if not sys.stdout.isatty():
+        console.width = console.measure(table, options=console.options.update(max_width=1_000_000)).maximum
+    console.print(table)
 
 
 def found(result: SearchResult, recipe: Recipe) -> int:
-    """How many hits count as found: where geometry is checked, those it confirmed."""
-    return sum(hit.inliers is not None for hit in result.hits) if recipe.verify.shortlist else len(result)
+    """How many hits geometry confirmed; of a recipe that checks nothing, how many candidates there are."""
+    if not recipe.verify.shortlist:
+        return len(result)
+    return sum(hit.inliers is not None and not is_unlikely(hit) for hit in result.hits)
 
 
-def show_result(query: str, result: SearchResult, recipe: Recipe) -> None:
+def is_unlikely(hit: Hit) -> bool:
+    """Whether its confidence is shown as 0 %; where there is none, nobody knows."""
+    return hit.confidence is not None and f"{hit.confidence:.0%}" == "0%"
+
+
+def show_result(query: str, result: SearchResult, recipe: Recipe, *, everything: bool = False) -> None:
+    """How many were found, and a table of them; without hits of 0 %, unless ``everything`` is wanted."""
+    confirmed = found(result, recipe)
+    weak = len(result) - confirmed
+    if not result.hits:
+        said = "nothing found"
+    elif not recipe.verify.shortlist:
+        said = f"{count(confirmed, 'candidate')}, {'not' if confirmed == 1 else 'none'} checked by geometry"
+    else:
+        said = f"{confirmed} found" + (f", {count(weak, 'weak candidate')}" if weak else "")
+    typer.echo(f"{printable(query)}: {said} ({count(result.query_features, 'feature')})")
+    shown = [(rank, hit) for rank, hit in enumerate(result.hits, 1) if everything or not is_unlikely(hit)]
+    if shown:
+        _show_hits(shown)
+    if left := len(result) - len(shown):
+        typer.echo(f"{count(left, 'candidate')} of 0% {'is' if left == 1 else 'are'} not listed; see all with --all")
+
+
+def _show_hits(hits: Iterable[tuple[int, Hit]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    confirmed = found(result, recipe)
-    weak = f", {len(result) - confirmed} weak candidates" if confirmed < len(result) else ""
-    typer.echo(f"{printable(query)}: {confirmed} found{weak} ({result.query_features} features)")
-    if not result.hits:
-        return
     table = Table(box=None, pad_edge=False)
     for title, side in (
         ("rank", "right"),
@@ -66,12 +95,12 @@ def show_result(query: str, result: SearchResult, recipe: Recipe) -> None:
         ("where (x,y,w,h)", "left"),
         ("picture", "left"),
     ):
-        table.add_column(title, justify=side, overflow="fold")  # type: ignore[arg-type]
-    for rank, hit in enumerate(result.hits, 1):
+        table.add_column(title, justify=side)  # type: ignore[arg-type]
+    for rank, hit in hits:
         inliers = "" if hit.inliers is None else str(hit.inliers)
         sure = "" if hit.confidence is None else f"{hit.confidence:.0%}"
         table.add_row(str(rank), f"{hit.score:.3f}", sure, inliers, where(hit), Text(printable(short(hit.key))))
-    say_table(table, width=None if sys.stdout.isatty() else 200)
+    say_table(table)
 
 
 def show_timings(result: SearchResult) -> None:
@@ -91,19 +120,42 @@ def short(key: str) -> str:
     return key.removeprefix(here)
 
 
-def progress(items: Iterable[T], *, total: int, text: str) -> Iterator[T]:
-    """Pass items on, with a bar."""
+def progress(
+    items: Iterable[T], *, total: int, text: str, idle: Callable[[T], bool] = lambda item: False
+) -> Iterator[T]:
+    """Pass items on, with a bar. ``idle`` says which were no work: rate and time left are those of the others."""
     with counting(total, text=text) as done:
         for item in items:
             yield item
-            done(1)
+            if idle(item):
+                done.leave_out(1)
+            else:
+                done(1)
+
+
+class Tally:
+    """How far work has come. Called with how much more was done."""
+
+    def __init__(self, total: int, show: Callable[[Tally], None] = lambda tally: None) -> None:
+        self.done, self.total, self._show = 0, total, show
+
+    def __call__(self, more: int) -> None:
+        self.done += more
+        self._show(self)
+
+    def leave_out(self, items: int) -> None:
+        """What turned out to be no work."""
+        self.total -= items
+        self._show(self)
 
 
 @contextmanager
-def counting(total: int, *, text: str) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr (rate, time left) where that is a terminal; what is given hears how much more was done."""
+def counting(total: int, *, text: str) -> Iterator[Tally]:
+    """A bar on stderr (rate, time left) where that is a terminal; elsewhere a line now and then."""
     if not sys.stderr.isatty():
-        yield lambda count: None
+        tally = Tally(total)
+        with _lines.about(lambda: f"{text}: {tally.done} of {tally.total}"):
+            yield tally
         return
     from rich import progress as bars
     from rich.console import Console
@@ -114,8 +166,48 @@ def counting(total: int, *, text: str) -> Iterator[Callable[[int], None]]:
 
     columns = (bars.TextColumn(text), bars.BarColumn(), bars.MofNCompleteColumn(), Rate(), bars.TimeRemainingColumn())
     with bars.Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(text, total=total)
-        yield lambda count: bar.advance(task, count)
+        number = bar.add_task(text, total=total)
+        (task,) = bar.tasks
+
+        def show(tally: Tally) -> None:
+            task.total = tally.total  # not by ``update``, which would forget the rate
+            bar.update(number, completed=tally.done)
+
+        yield Tally(total, show)
+
+
+class _Lines:
+    """Lines about progress, one in ``EVERY`` seconds, however many short steps follow one another."""
+
+    def __init__(self) -> None:
+        self._said = time.monotonic()
+
+    @contextmanager
+    def about(self, text: Callable[[], str]) -> Iterator[None]:
+        """Inside, say what the text is by then; even if nothing gets done for long."""
+        ended = threading.Event()
+
+        def tell() -> None:
+            while not ended.wait(self._said + EVERY - time.monotonic()):
+                self._said = time.monotonic()
+                typer.echo(text(), err=True)
+
+        teller = threading.Thread(target=tell, daemon=True)
+        teller.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            teller.join()
+
+
+_lines = _Lines()
+
+
+def say_compiling(kept: bool) -> None:
+    """For ``warm``, which knows whether there is anything to compile."""
+    later = "this once" if kept else "each time, as no folder for a cache can be written to"
+    typer.echo(f"compiling the search kernels for this machine, {later} …", err=True)
 
 
 @contextmanager

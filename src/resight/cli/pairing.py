@@ -10,9 +10,10 @@ import typer
 
 from ..machine import whole_file
 from ..recipes import DEFAULT, RECIPES
+from ..wording import count
 from .app import AnIndex, AsJson, Set, command, default_index
 from .arguments import chosen_recipe, require_writable_file
-from .output import counting, patience, printable, say_json
+from .output import counting, printable, say_compiling, say_json
 
 
 @command
@@ -41,16 +42,15 @@ def pairs(
         require_writable_file(out)
     with Index.open(place or default_index()) as target:
         names = names_for_pairs(target, relative_to)
-        with patience("compiling the search kernels for this machine, this once …"):
-            warm(scoring=[chosen.scoring], detectors=[])
+        warm(scoring=[chosen.scoring], detectors=[], compiling=say_compiling)
         with counting(len(names), text="searching") as done:
             found = best_pairs(target, names, top=top, recipe=chosen, done=done)
     if out:
-        count = _write(out, found)
+        written = _write(out, found)
         if as_json:
-            say_json({"index": target.place, "pictures": len(names), "pairs": count, "file": str(out)})
+            say_json({"index": target.place, "pictures": len(names), "pairs": written, "file": str(out)})
         else:
-            typer.echo(f"{count} pairs of {len(names)} pictures: {printable(str(out))}")
+            typer.echo(f"{count(written, 'pair')} of {count(len(names))}: {printable(str(out))}")
     elif as_json:
         say_json({"index": target.place, "pictures": len(names), "pairs": list(found)})
     else:

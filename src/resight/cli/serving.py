@@ -13,7 +13,7 @@ from ..options import ServeOptions
 from ..urls import is_url
 from .app import AnIndex, Set, command, default_index
 from .arguments import ENGINE, RAY_ADDRESS, build, parse_settings, take_in
-from .output import patience, printable
+from .output import patience, printable, say_compiling
 
 
 @command
@@ -58,8 +58,8 @@ def serve(
     with engine_named(engine, address=ray_address).searchers() as searchers, listen(options) as listener:
         collection = Collection(Path(found), searchers, max_pixels=options.max_pixels)
         one_thread_each()
-        with patience("getting ready: compiling the search kernels for this machine, this once …", after=5):
-            collection.warm()
+        with patience("getting ready …", after=5):
+            collection.warm(say_compiling)
         app = make_app(collection, options=options, token=token, names=name or ())
         typer.echo(f"serving {printable(str(collection.path))} at {address_of(listener)}; Ctrl-C ends it", err=True)
         try:

@@ -11,6 +11,7 @@ import typer
 from ..errors import EngineError, FeatureFileError, UsageError
 from ..options import FeatureOptions, ImageOptions, VocabularyOptions
 from ..urls import Place
+from ..wording import count
 from .app import NAMES_SHOWN, AsJson, GivenFeatures, Processes, Set, command
 from .arguments import ENGINE, RAY_ADDRESS, build, given_features, parse_settings, require_writable_file, take_in
 from .fitting import FITTED, USUAL, show_fit, wanted_fitting
@@ -87,10 +88,11 @@ def train(
             total, found = len(paths), _descriptors(paths, kind, images, worker)
         readable = _readable(progress(found, total=total, text="reading"), skipped)
         rows = sample(readable, size=options.vocabularies * options.sample, seed=options.seed)
-    typer.echo(f"training {options.vocabularies * options.words} words on {len(rows)} descriptors …", err=True)
+    wanted = options.vocabularies * options.words
+    typer.echo(f"training {count(wanted, 'word')} on {count(len(rows), 'descriptor')} …", err=True)
     read = total - len(skipped)
     roots = pictures or [str(features)]
-    source = f"{read} pictures of {', '.join(sorted({PurePath(root).name for root in roots}))}"
+    source = f"{count(read)} of {', '.join(sorted({PurePath(root).name for root in roots}))}"
     across = _across(worker) if worker.across_machines else in_threads
     with counting(rounds(options), text="rounds") as done:
         vocabulary = train_vocabulary(rows, options=options, source=source, features=kind, done=done, across=across)
@@ -148,12 +150,12 @@ def _readable(results: Iterable[Any], skipped: list[str]) -> Iterator[Any]:
 
 def _tell_trained(facts: dict[str, Any], options: VocabularyOptions, *, as_json: bool) -> None:
     """What became of the words that were asked for; with JSON, only what is wrong with them."""
-    words, count, wanted = facts["words"], facts["vocabularies"], options.vocabularies * options.words
+    words, wanted = facts["words"], options.vocabularies * options.words
     if not as_json:
-        several = f" in {count} vocabularies" if count > 1 else ""
+        several = f" in {facts['vocabularies']} vocabularies" if facts["vocabularies"] > 1 else ""
         typer.echo(
-            f"{printable(facts['vocabulary'])}: {words} words{several} from {facts['descriptors']} descriptors "
-            f"of {facts['pictures']} pictures"
+            f"{printable(facts['vocabulary'])}: {count(words, 'word')}{several} "
+            f"from {count(facts['descriptors'], 'descriptor')} of {count(facts['pictures'])}"
         )
     if words < wanted:
         typer.echo(

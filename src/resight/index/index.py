@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from ..duplicates import Duplicates, dismiss, duplicates, known_kind, stored_path, undismiss
 from ..engine import Engine, LocalEngine
-from ..errors import IndexDamagedError, StoreError, UsageError, VocabularyError
+from ..errors import IndexDamagedError, StoreError, UncommittedWarning, UsageError, VocabularyError
 from ..features import DETECTORS, require_known_detector
 from ..ingest import (
     Ingester,
@@ -27,7 +28,7 @@ from ..ingest import (
     query_of,
     query_of_stored,
 )
-from ..options import FeatureOptions, ImageOptions, IndexingOptions, StoreOptions
+from ..options import FeatureOptions, ImageOptions, IndexingOptions, StoreOptions, differing
 from ..recipes import DEFAULT, RECIPES, Recipe
 from ..recipes import recipe as named_recipe
 from ..scoring import Query
@@ -58,8 +59,11 @@ from .learning import Learning
 class Index:
     """An index on disk or at a URL, for searching and, one process at a time, for writing.
 
-    Searching sees the last commit. Adding and removing take the writer's lock at the first change and keep it until
-    ``close``; a ``with`` statement closes, and commits first unless an exception is on its way.
+    Searching sees the last commit. A thread that searches with changes of its own not yet committed is warned once
+    after each change (``UncommittedWarning``).
+
+    Adding and removing take the writer's lock at the first change and keep it until ``close``; a ``with`` statement
+    closes, and commits first unless an exception is on its way.
 
     Its attributes ``images`` and ``store`` say how pictures are read and how the index is written; you may set them.
 
@@ -85,6 +89,7 @@ class Index:
         self._grouped: Callable[[Snapshot], SegmentGroup] = SegmentGroup.local
         self._group = self._open(SegmentGroup.local)
         self._writer: Writer | None = None
+        self._unwarned: int | None = None  # the thread that has made changes, and was not told yet that it sees none
         self._closed = False
         self._made: dict[str, Assigner] = {}  # by the fingerprint of its vocabulary
         self._making = threading.Lock()
@@ -152,8 +157,9 @@ class Index:
                 "leave the vocabulary out, or make a new index"
             )
         for given, made in ((features, self.settings.features), (indexing, self.settings.indexing)):
-            if given and given != made:
-                raise UsageError(f"{self.place} was made with {made}, not {given}; make a new index for other options")
+            if given and (names := differing(given, made)):
+                pairs = (f"{made.stage}.{n}={getattr(made, n)}, not {getattr(given, n)}" for n in names)
+                raise UsageError(f"{self.place} was made with {'; '.join(pairs)}; make a new index for other options")
 
     # What it holds
 
@@ -279,6 +285,7 @@ class Index:
 
     def remove(self, key: str) -> bool:
         """Remove a picture; False if there is none with this key. Takes effect at the next commit."""
+        self._unwarned = threading.get_ident()
         return self.writer().remove(key)
 
     def commit(self) -> None:
@@ -378,6 +385,7 @@ class Index:
             raise UsageError(
                 "this recipe verifies nothing, so it cannot tell how sure hits are; leave min_confidence out"
             )
+        self._warn_of_changes()
         watch = Stopwatch()
 
         def found_on(group: SegmentGroup) -> SearchResult:
@@ -398,6 +406,7 @@ class Index:
         """What a picture, or an indexed one (``key``), has in common with the indexed picture ``other``: one hit."""
         if len(source) + (key is not None) > 1:
             raise UsageError("two pictures are compared; give one beside the key of the other")
+        self._warn_of_changes()
         chosen = RECIPES["verified"]
 
         def found_on(group: SegmentGroup) -> SearchResult:
@@ -405,6 +414,13 @@ class Index:
             return compare(group, query, other, recipe=chosen)
 
         return self._look(found_on)
+
+    def _warn_of_changes(self) -> None:
+        """Once after each change. Who searches in another thread while one changes the index is in no doubt."""
+        if self._unwarned == threading.get_ident() and self._writer and self._writer.has_changes:
+            self._unwarned = None
+            text = "what was added or removed since the last commit is not seen yet; call commit() first"
+            warnings.warn(text, UncommittedWarning, stacklevel=3)
 
     def _look(self, found_on: Callable[[SegmentGroup], SearchResult]) -> SearchResult:
         """What is found in the commit that is open now: one for all of a search, though threads may refresh."""
@@ -420,7 +436,7 @@ class Index:
 
     def require_searchable(self, recipe: Recipe) -> None:
         """Raise UsageError where this index, or the way it is searched, lacks what the recipe needs; it says what."""
-        require_searchable(self._group, recipe)
+        require_searchable(self._group, recipe, place=self.place)
 
     def _queries(
         self,
@@ -463,6 +479,7 @@ class Index:
         find: where the file of a picture is, if it was moved.
         done: hears how much more was done, of ``steps(kind, len(index))``.
         """
+        self._warn_of_changes()
         return duplicates(self.snapshot, kind=kind, min_confidence=min_confidence, find=find, done=done)
 
     def dismiss(self, keys: Iterable[str], *, kind: str = "copy") -> None:
@@ -504,7 +521,7 @@ class Index:
             raise StoreError(f"this index on {self.place} was closed; open it again")
 
     def _store(self, entry: Entry) -> None:
-        writer = self.writer()
+        writer, self._unwarned = self.writer(), threading.get_ident()
         writer.add(entry)
         if writer.pending >= self.store.commit_every:
             self.commit()

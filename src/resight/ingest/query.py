@@ -55,4 +55,5 @@ def _require_overlap(region: Region | None, features: Features) -> None:
         raise UsageError(f"a region needs a positive width and height, not {region.width} × {region.height}")
     right, bottom = region.x + region.width, region.y + region.height
     if not (region.x < features.width and region.y < features.height and right > 0 and bottom > 0):
-        raise UsageError(f"{region} lies outside the picture of {features.width} × {features.height} pixels")
+        box = f"{region.x:g},{region.y:g},{region.width:g},{region.height:g}"
+        raise UsageError(f"the region {box} lies outside the picture of {features.width} × {features.height} pixels")

@@ -20,6 +20,7 @@ from ..postings import build
 from ..scoring import Similarity
 from ..store import Snapshot, Writer
 from ..store.manifest import LEARNT, SIMILARITY
+from ..wording import count
 from .groups import Groups
 from .sample import sample_pictures
 
@@ -135,7 +136,7 @@ def _named(snapshot: Snapshot, wanted: Groups, unsure: Sequence[tuple[str, str]]
 def _require_groups(snapshot: Snapshot, members: Sequence[str]) -> None:
     if missing := [key for key in members if snapshot.find(key) is None]:
         raise UsageError(
-            f"{len(missing)} picture(s) of the groups are not in {snapshot.folder}, such as {missing[0]!r}; "
+            f"the groups name {count(len(missing))} that {snapshot.folder} does not hold, such as {missing[0]!r}; "
             "name pictures by the keys that `resight search --json` shows"
         )
     if len({*members}) < len(members):

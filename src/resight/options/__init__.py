@@ -15,6 +15,7 @@ resight.errors.OptionError: the measure negative has no option 'sigma' (an optio
 from .base import (
     Needs,
     Options,
+    differing,
     fingerprint,
     from_dict,
     names,
@@ -93,6 +94,7 @@ __all__ = [
     "TfOptions",
     "VerifyOptions",
     "VocabularyOptions",
+    "differing",
     "fingerprint",
     "from_dict",
     "measure_options",

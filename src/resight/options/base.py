@@ -120,6 +120,11 @@ def to_dict(options: Options) -> dict[str, Any]:
     return asdict(options)
 
 
+def differing(options: AnyOptions, other: AnyOptions) -> list[str]:
+    """The options whose values differ, by name."""
+    return [f.name for f in fields(options) if getattr(options, f.name) != getattr(other, f.name)]
+
+
 def parse_value(kind: type[Options], name: str, text: str) -> Any:
     """A command-line string as the type that the option wants."""
     require_known(kind, [name])

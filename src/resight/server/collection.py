@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import images
 from ..duplicates import Group, Kind
-from ..errors import ImageError, ResightError
+from ..errors import ImageError, ImageSizeError, ResightError
 from ..index import Index
 from ..ingest import content_hash
 from ..options import ImageOptions, ServeOptions
@@ -70,9 +70,9 @@ class Collection:
             return None  # refreshing says what is wrong
         return facts.st_ino, facts.st_mtime_ns
 
-    def warm(self) -> None:
-        """Compile and build now what the first search would have to wait for."""
-        warm()
+    def warm(self, compiling: Callable[[bool], None] = lambda kept: None) -> None:
+        """Compile and build now what the first search would have to wait for; ``compiling`` as for ``warm``."""
+        warm(compiling=compiling)
         self._index.search(np.random.default_rng(1).integers(0, 256, (64, 64), dtype=np.uint8))
 
     def close(self) -> None:
@@ -88,20 +88,42 @@ class Collection:
         region: Sequence[float] | None,
         recipe: str,
         min_confidence: float,
+        name: str | None = None,
     ) -> SearchResult:
-        with self._room(*picture):
+        """name: what errors call the picture."""
+        with self._given(*picture, name=name):
             return self.index.search(
                 *picture, key=key, top=top, region=region, recipe=recipe, min_confidence=min_confidence
             )
 
     def compare(
-        self, *picture: bytes, key: str | None = None, other: str, region: Sequence[float] | None = None
+        self,
+        *picture: bytes,
+        key: str | None = None,
+        other: str,
+        region: Sequence[float] | None = None,
+        name: str | None = None,
     ) -> SearchResult:
-        with self._room(*picture):
+        with self._given(*picture, name=name):
             return self.index.compare(*picture, key=key, other=other, region=region)
 
     def duplicates(self, *, kind: Kind, min_confidence: float, done: Callable[[int], None]) -> list[Group]:
         return self.index.duplicates(kind=kind, min_confidence=min_confidence, done=done)
+
+    @contextmanager
+    def _given(self, *pictures: bytes, name: str | None, known_as: str = "the query") -> Iterator[None]:
+        """To work on pictures of a request. Errors call one as its client does, not as it is known here."""
+        shown = clean(name or "")
+        called, most = repr(shown) if shown else "the picture", self._index.images.max_pixels
+        try:
+            for width, height in (images.size_of(data, name=known_as) for data in pictures):
+                if width * height > most:
+                    size = f"{width} × {height} pixels"
+                    raise ImageSizeError(f"{called} has {size}, and this server takes {most} at most; reduce it")
+            with self._room(*pictures):
+                yield
+        except ImageError as error:
+            raise type(error)(str(error).replace(repr(known_as), called)) from None
 
     @contextmanager
     def _room(self, *pictures: bytes) -> Iterator[None]:
@@ -142,7 +164,7 @@ class Collection:
         own = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{content_hash(data).hex()}"
         key, file = UPLOADED + own, self.uploads / own
         metadata = {"name": shown} if name and (shown := clean(name)) else {}
-        with self._room(data), self._writing() as index:
+        with self._given(data, name=name, known_as=key), self._writing() as index:
             index.add(data, key=key, metadata=metadata, path=file)
             try:
                 self._keep(file, data)

@@ -95,17 +95,25 @@ class Token:
 
     def known(self, headers: Mapping[str, str]) -> bool:
         """Whether the request may be answered. Times tell nothing of the token."""
-        if self._token is None:
-            return True
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self._token):
+        if self._token is None or hmac.compare_digest(_bearer(headers).encode(), self._token):
             return True
         return any(hmac.compare_digest(given.encode(), self.session.encode()) for given in _sessions(headers))
 
     def check(self, headers: Mapping[str, str]) -> None:
-        if not self.known(headers):
-            detail = "send the header `Authorization: Bearer TOKEN`, or sign in on the page"
-            raise Problem("token-needed", detail, headers={"www-authenticate": "Bearer"})
+        if self.known(headers):
+            return
+        kind, detail = "token-needed", "send the header `Authorization: Bearer TOKEN`, or sign in on the page"
+        if _bearer(headers):
+            kind, detail = "token-wrong", "take the one that the server was started with, by --token or $RESIGHT_TOKEN"
+        elif any(_sessions(headers)):
+            detail = "the session has ended, since the server was started again; sign in anew"
+        raise Problem(kind, detail, headers={"www-authenticate": "Bearer"})
+
+
+def _bearer(headers: Mapping[str, str]) -> str:
+    """The token that was sent, if any."""
+    kind, _, given = headers.get("authorization", "").partition(" ")
+    return given.strip() if kind.lower() == "bearer" else ""
 
 
 def _sessions(headers: Mapping[str, str]) -> Iterator[str]:
@@ -191,9 +199,7 @@ class Guard:
         return message
 
     def _too_large(self) -> Problem:
-        return Problem(
-            "picture-too-large", f"a body may have {self._options.max_body} bytes at most; reduce the picture"
-        )
+        return Problem("picture-too-large", f"a picture may have {self._options.max_body} bytes at most; reduce it")
 
 
 def _require_own_page(headers: Headers) -> None:

@@ -23,8 +23,12 @@ PICTURE = {
     }
 }
 
+NAME_LENGTH = 255  # characters; no file system has longer names
+AS_BODY = "send the picture's file itself as the body, such as by `curl --data-binary @FILE`"
+
 RegionText = Annotated[str | None, Query(max_length=200, description="x,y,width,height in the query's pixels.")]
 Limit = Annotated[int, Query(ge=1, le=MOST, description="How many, at most.")]
+FileName = Annotated[str | None, Query(max_length=NAME_LENGTH, description="The file's, for errors to name it.")]
 After = Annotated[str | None, Query(max_length=20_000, description="``next`` of the page before.")]
 
 
@@ -60,10 +64,15 @@ async def _key_in_path(request: Request, key: str) -> str:
 
 
 async def _body(request: Request) -> bytes:
+    if request.headers.get("content-type", "").lower().startswith("multipart/"):
+        raise Problem("form-sent", f"forms are not read; {AS_BODY}, not `--form`")
     try:
-        return await request.body()
+        data = await request.body()
     except ClientDisconnect:  # nobody is left to hear of it
         raise Problem("bad-request", "the body ended early") from None
+    if not data:
+        raise Problem("picture-unreadable", f"the body is empty; {AS_BODY}")
+    return data
 
 
 Key = Annotated[str, Depends(_key)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ class Kind(NamedTuple):
 KINDS = {
     "bad-request": Kind(400, "The request makes no sense"),
     "token-needed": Kind(401, "A token is needed"),
+    "token-wrong": Kind(401, "The token is wrong"),
     "foreign-origin": Kind(403, "Another site's page asked"),
     "no-such-page": Kind(404, "There is nothing here"),
     "no-such-picture": Kind(404, "There is no such picture"),
@@ -42,6 +44,7 @@ KINDS = {
     "picture-too-large": Kind(413, "The picture is too large"),
     "url-too-long": Kind(414, "The address is too long"),
     "picture-kind": Kind(415, "The file is of another kind"),
+    "form-sent": Kind(415, "A form was sent instead of a picture"),
     "wrong-host": Kind(421, "The server has another name"),
     "picture-unreadable": Kind(422, "The picture cannot be read"),
     "wrong-parameter": Kind(422, "A parameter is wrong"),
@@ -103,4 +106,5 @@ class Json(JSONResponse):
 def problem_of(error: ResightError, *, index: str) -> Problem:
     """The problem that an error is to clients; ``index``: the folder, which they are not told."""
     kind = next(kind for error_kind, kind in OF_ERRORS if isinstance(error, error_kind))
-    return Problem(kind, DETAILS.get(kind) or str(error).replace(index, "this index"))
+    text = str(error).replace(f" {shlex.quote(index)} -", " INDEX -").replace(index, "this index")  # first: in commands
+    return Problem(kind, DETAILS.get(kind) or text)

@@ -212,6 +212,7 @@ class Health(BaseModel):
     """All but the status for those who may know."""
 
     status: Literal["ok"]
+    index: str | None = None
     pictures: int | None = None
     commit: int | None = None
     version: str | None = None

@@ -134,15 +134,15 @@ class Snapshot:
         return self.settings.spans
 
     def terms(self, scoring: ScoringOptions, context: ContextOptions) -> list[list[Float32]]:
-        """For each vocabulary the context terms of each segment's pictures."""
+        """For each vocabulary the context terms of each segment's pictures; `has_terms` says whether there are any."""
+        names = stored_names(context_name(scoring, context), self.settings.vocabularies)
+        return [[segment.terms[name] for segment in self.segments] for name in names]
+
+    def has_terms(self, scoring: ScoringOptions, context: ContextOptions) -> bool:
+        """Whether context terms were learnt with these options. Raises UsageError where there can be none."""
         require_context(scoring)
         names = stored_names(context_name(scoring, context), self.settings.vocabularies)
-        if self.segments and not self.manifest.contexts.keys() >= {*names}:
-            raise UsageError(
-                f"{self.folder} has no context terms for {scoring.measure} with {context}; "
-                "learn them with `resight context` and the same recipe, or search with another recipe"
-            )
-        return [[segment.terms[name] for segment in self.segments] for name in names]
+        return not self.segments or self.manifest.contexts.keys() >= {*names}
 
     def find(self, key: str) -> Row | None:
         """The living picture with this key."""

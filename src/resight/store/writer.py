@@ -81,6 +81,11 @@ class Writer:
         """Pictures added since the last commit."""
         return len(self._added)
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether there is anything to commit."""
+        return bool(self._added or self._built) or any(self._removed.values())
+
     def known(self, key: str) -> Known | None:
         """What is stored under a key, counting what is not committed yet."""
         found: Entry | Row | None = self._added.get(key)
@@ -134,7 +139,7 @@ class Writer:
         """Make all changes since the last commit durable and visible at once; False if there were none."""
         if self._refusal:
             raise StoreError(self._refusal)
-        if not self._added and not self._built and not any(self._removed.values()):
+        if not self.has_changes:
             return False
         with self._changing_disk():
             records = [record for segment in self._base.segments if (record := self._without_removed(segment))]

@@ -23,7 +23,9 @@ def show_health(shared: Shared, request: Request) -> shapes.Health:
     if not shared.token.known(request.headers):
         return shapes.Health(status="ok")
     facts = shared.collection.index.info()
-    return shapes.Health(status="ok", pictures=facts.pictures, commit=facts.commit, version=__version__)
+    return shapes.Health(
+        status="ok", index=facts.path, pictures=facts.pictures, commit=facts.commit, version=__version__
+    )
 
 
 @router.get("/metrics", response_class=PlainTextResponse)

@@ -9,10 +9,9 @@ from fastapi import APIRouter, Header, Query, Response
 
 from ...urls import is_url
 from .. import shapes
-from ..parameters import PICTURE, After, Key, KeyInPath, Limit, Picture, binary, cursor, from_cursor
+from ..parameters import NAME_LENGTH, PICTURE, After, Key, KeyInPath, Limit, Picture, binary, cursor, from_cursor
 from ..state import Shared, State
 
-NAME_LENGTH = 255  # characters; no file system has longer names
 JPEG: dict[int | str, dict[str, Any]] = {
     200: binary("The picture.", "image/jpeg"),
     304: {"description": "The client has it already."},

@@ -12,7 +12,7 @@ from ...errors import UsageError
 from ...options import parse_region
 from ...recipes import DEFAULT, RECIPES
 from .. import shapes
-from ..parameters import MOST, PICTURE, Key, One, Other, Picture, RegionText
+from ..parameters import MOST, PICTURE, FileName, Key, One, Other, Picture, RegionText
 from ..state import Shared, State
 
 router = APIRouter(prefix="/v1")
@@ -56,9 +56,9 @@ Asked = Annotated[Wanted, Depends(_wanted)]
 
 
 @router.post("/search", openapi_extra=PICTURE)
-async def search_with_picture(shared: Shared, picture: Picture, wanted: Asked) -> shapes.Result:
+async def search_with_picture(shared: Shared, picture: Picture, wanted: Asked, name: FileName = None) -> shapes.Result:
     """Pictures that show what the posted picture, or a region of it, shows."""
-    return await _search(shared, wanted, picture)
+    return await _search(shared, wanted, picture, name=name)
 
 
 @router.get("/search")
@@ -67,7 +67,9 @@ async def search_with_key(shared: Shared, key: Key, wanted: Asked) -> shapes.Res
     return await _search(shared, wanted, key=key)
 
 
-async def _search(shared: State, wanted: Wanted, *picture: bytes, key: str | None = None) -> shapes.Result:
+async def _search(
+    shared: State, wanted: Wanted, *picture: bytes, key: str | None = None, name: str | None = None
+) -> shapes.Result:
     """As many hits as there are pages for are looked for: so all pages are parts of the same ranking."""
     region = None if wanted.region is None else parse_region(wanted.region)
     found = await shared.work.run(
@@ -78,6 +80,7 @@ async def _search(shared: State, wanted: Wanted, *picture: bytes, key: str | Non
             region=region,
             recipe=wanted.recipe,
             min_confidence=wanted.min_confidence,
+            name=name,
         )
     )
     return shapes.Result.of(found, key=key, offset=wanted.offset, top=wanted.top)
@@ -93,9 +96,9 @@ async def compare_two(shared: Shared, one: One, other: Other, region: RegionText
 
 @router.post("/compare", openapi_extra=PICTURE)
 async def compare_picture(
-    shared: Shared, picture: Picture, other: Other, region: RegionText = None
+    shared: Shared, picture: Picture, other: Other, region: RegionText = None, name: FileName = None
 ) -> shapes.Comparison:
     """Where the posted picture, or a region of it, and an indexed one show the same thing."""
     box = None if region is None else parse_region(region)
-    found = await shared.work.run(lambda: shared.collection.compare(picture, other=other, region=box))
+    found = await shared.work.run(lambda: shared.collection.compare(picture, other=other, region=box, name=name))
     return shapes.Comparison.of(found, key=None)

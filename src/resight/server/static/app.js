@@ -77,7 +77,7 @@ function take(data) {
   const files = [...data.files];
   if (!files.length) return false;
   if (current.view === collection) collection.upload(files);
-  else ask(files[0]);
+  else ask(files[0], files.length);
   return true;
 }
 

@@ -20,6 +20,11 @@ export function isConfirmed({ confidence, transform }) {
   return transform !== null && confidence >= CONFIRMED;
 }
 
+/** Whether its confidence rounds to 0 %; where nothing was checked, nobody knows. */
+export function isUnlikely({ confidence }) {
+  return confidence !== null && Math.round(100 * confidence) === 0;
+}
+
 /** How sure it is that both show the same thing, in words and per cent. */
 export function certainty({ confidence, transform }) {
   if (confidence === null) return transform ? "Confirmed" : "Not confirmed";

@@ -25,7 +25,8 @@ export async function show(parameters, signal) {
   heading.textContent = `Collection of ${count(total)}`;
   say(heading.textContent);
   if (!total) {
-    const command = element("code", {}, "resight index FOLDER");
+    const { index } = await call("GET", "health", { signal });
+    const command = element("code", {}, `resight index FOLDER --into ${inShell(index)}`);
     const text = element("p", {}, "Drop pictures here, or index a folder on the server by ", command, ".");
     outcome.replaceChildren(nothing("The collection is empty", text));
     return;
@@ -38,6 +39,11 @@ export async function show(parameters, signal) {
   if (next !== null) before.set(next, after);
   outcome.replaceChildren(element("ul", { className: "grid" }, ...cards), pages(after, next));
   reflect();
+}
+
+/** A path as a shell takes it for one word. @param {string} path */
+function inShell(path) {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 function pages(after, next) {

@@ -108,8 +108,13 @@ function obstacle({ found, one, other }) {
 async function images(...sources) {
   const [one, other] = sources.map((src, number) => element("img", { src, alt: number ? "Result" : "Query" }));
   await Promise.all([one, other].map((image) => image.decode().catch(() => {})));
-  for (const image of [one, other]) if (!isSeen(image)) image.alt += ", which cannot be shown";
-  return { one, other };
+  return { one: isSeen(one) ? one : standIn(one), other: isSeen(other) ? other : standIn(other) };
+}
+
+/** Words in place of a picture that did not come. @param {HTMLImageElement} image */
+function standIn({ alt }) {
+  const name = `${alt}, which cannot be shown`;
+  return element("span", { className: "gone", role: "img", "aria-label": name }, "This picture cannot be shown. Its file may be gone.");
 }
 
 /** Whether it was loaded; a canvas refuses one that was not. @param {HTMLImageElement} image */
@@ -137,7 +142,8 @@ function drawSideBySide() {
   const total = [0, 1].map((axis) => Math.max(sides[0][axis], second[axis] + sides[1][axis]));
   [one, other].forEach((image, number) => {
     const [left, top] = number ? second : [0, 0];
-    const box = { left: left / total[0], top: top / total[1], width: sides[number][0] / total[0] };
+    const [width, height] = sides[number].map((side, axis) => side / total[axis]);
+    const box = { left: left / total[0], top: top / total[1], width, height };
     for (const [name, value] of Object.entries(box)) image.style[name] = `${100 * value}%`;
   });
   const places = [[0, 0], second];

@@ -18,6 +18,8 @@ const MOST = 500; // hits that the server gives in all
 
 /** @type {Map<string, Blob>} */
 const given = new Map(); // for browsers that keep nothing
+/** @type {Map<string, number>} */
+const together = new Map(); // how many were given at once, where that were several
 /** @type {{name: string, found: Found} | null} */
 let last = null;
 let shown = { picture: null, url: "" }; // one picture at a time is held in memory for the screen
@@ -39,12 +41,18 @@ export function address(view, query, others = {}) {
   return `#/${view}?${written({ ...query, ...others })}`;
 }
 
-/** Search with a picture that was given. @param {Blob} picture */
-export async function ask(picture) {
+/** Search with a picture that was given, the first of so many. @param {Blob} picture @param {number} [pictures] */
+export async function ask(picture, pictures = 1) {
   const name = Date.now().toString(36);
   given.set(name, picture);
+  if (pictures > 1) together.set(name, pictures);
   await keep(name, picture).catch(() => {}); // in a private window there may be no room
   location.hash = address("search", { picture: name });
+}
+
+/** How many pictures were given at once with the query's, itself among them. @param {Query} query */
+export function givenTogether({ picture }) {
+  return together.get(picture) ?? 1;
 }
 
 /** Where the query's picture can be shown from. @param {Query} query */
@@ -89,7 +97,7 @@ export async function compare(query, other, signal) {
   const { key, region } = query;
   if (key !== null) return call("GET", "compare", { query: { one: key, other, region }, signal });
   const body = await pictureOf(query);
-  return call("POST", "compare", { query: { other, region }, body, signal });
+  return call("POST", "compare", { query: { other, region, name: body.name }, body, signal });
 }
 
 /** Nothing that was given stays behind. */
@@ -103,14 +111,14 @@ export function forgetPictures() {
 async function page(query, offset, signal) {
   const top = Math.min(PAGE, MOST - offset);
   const wanted = { key: query.key, region: query.region, offset, top };
-  const found =
-    query.key !== null
-      ? await call("GET", "search", { query: wanted, signal })
-      : await call("POST", "search", { query: wanted, body: await pictureOf(query), signal });
+  const body = query.key === null ? await pictureOf(query) : undefined;
+  const found = body
+    ? await call("POST", "search", { query: { ...wanted, name: body.name }, body, signal })
+    : await call("GET", "search", { query: wanted, signal });
   return { ...found, more: offset + top < found.total };
 }
 
-/** @param {Query} query @returns {Promise<Blob>} */
+/** With its file's name, if it has one. @param {Query} query @returns {Promise<Blob & {name?: string}>} */
 async function pictureOf({ picture }) {
   const kept = given.get(picture) ?? (await pictures("readonly").then((all) => outcome(all.get(picture))).catch(() => null));
   if (kept) return kept;

@@ -1,9 +1,9 @@
 /** Search: what is searched for, the part of it that counts, and what was found. */
 
 import { call } from "./api.js";
-import { askAgain, card, certainty, isConfirmed, isTurned, nameOf, outline } from "./card.js";
+import { askAgain, card, certainty, isConfirmed, isTurned, isUnlikely, nameOf, outline } from "./card.js";
 import { button, count, element, fileButton, loading, nothing, problem, say, title } from "./dom.js";
-import { address, ask, isAnswered, pictureAddress, readQuery, search, searchOn } from "./query.js";
+import { address, ask, givenTogether, isAnswered, pictureAddress, readQuery, search, searchOn } from "./query.js";
 import { PartChooser } from "./region.js";
 
 const OFFERED = 12; // pictures of the collection to begin with
@@ -108,25 +108,32 @@ async function showPicture(signal) {
   signal.throwIfAborted();
   chooser.image.src = source;
   const { key } = query;
-  const unseen = element("p", { className: "hint", hidden: true });
+  const unseen = element("p", { className: "gone", hidden: true });
+  chooser.frame.hidden = false;
   chooser.image.onload = allow;
   chooser.image.onerror = async () => {
     const foreign = "This browser cannot show this kind of picture.";
     unseen.textContent = key === null ? foreign : await askAgain(chooser.image, "picture", key);
     unseen.hidden = !unseen.textContent;
+    chooser.frame.hidden = !unseen.hidden; // rather words than a broken picture
+    allow();
   };
+  const several = givenTogether(query);
+  const alone = `Only the first of the ${several} pictures is searched for. Search for one at a time.`;
+  const notice = several > 1 ? element("p", { className: "notice", role: "alert" }, alone) : null;
   const name = key === null ? null : element("p", { className: "name" }, nameOf({ key }));
   const tools = element("p", { className: "tools" }, choose, searchPart, whole);
   const others = element("details", {}, element("summary", {}, "Another picture"));
   others.append(element("p", { className: "tools" }, ...chooserButtons("")));
-  asked.replaceChildren(chooser.frame, unseen, turned, ...(name ? [name] : []), tools, help, others);
+  const shown = [notice, chooser.frame, unseen, turned, name, tools, help, others];
+  asked.replaceChildren(...shown.filter((part) => part !== null));
 }
 
 /** A part can be chosen once the picture's size is known, if the browser shows what the server sees. */
 function allow() {
   turned.hidden = !(size && isTurned(chooser.image, size));
   if (!turned.hidden && chooser.part) chooser.set(null); // it would be drawn elsewhere
-  chooser.frame.inert = choose.disabled = !size || !turned.hidden;
+  chooser.frame.inert = choose.disabled = !size || !turned.hidden || chooser.frame.hidden;
 }
 
 /** Search the part that was chosen, or the whole picture. @param {import("./region.js").Part | null} part */
@@ -167,10 +174,14 @@ function list({ hits, query: used, more }) {
   }
   const confirmed = group("confirmed", "Confirmed", "The same details, in the same arrangement.");
   const weak = group("weak", "Weak candidates", "They come nearest, but their details do not clearly agree.");
-  const next = element("p", { className: "more" }, button("More results", () => goOn(next, [confirmed, weak])));
+  const pictures = element("ol", { className: "grid small" });
+  const unlikely = element("details", { className: "weak unlikely", hidden: true }, element("summary", {}), pictures);
+  const groups = [confirmed, weak, unlikely];
+  const next = element("p", { className: "more" }, button("More results", () => goOn(next, groups)));
   next.hidden = !more;
-  outcome.replaceChildren(confirmed, weak, next);
-  fill([confirmed, weak], hits);
+  outcome.replaceChildren(...groups, next);
+  fill(groups, hits);
+  if (!unlikely.hidden) unlikely.append(next); // what follows is no likelier
   sum({ hits, more });
 }
 
@@ -179,7 +190,9 @@ function sum({ hits, more }) {
   const sure = hits.filter(isConfirmed).length;
   const perhaps = more && sure === hits.length ? ", perhaps more" : "";
   heading.textContent = sure ? `${count(sure)} found${perhaps}` : "Nothing is confirmed";
-  say(`${heading.textContent}. ${count(hits.length - sure, "weak candidate")}.`);
+  const slight = hits.filter(isUnlikely).length;
+  const below = slight ? `, ${slight} more below 1\u202f%` : "";
+  say(`${heading.textContent}. ${count(hits.length - sure - slight, "weak candidate")}${below}.`);
 }
 
 /** A part of the results, hidden as long as nothing is in it. */
@@ -189,7 +202,7 @@ function group(className, name, about) {
   return element("section", { className, hidden: true, "aria-label": name }, head, pictures);
 }
 
-/** @param {HTMLElement[]} groups the confirmed and the weak */
+/** @param {HTMLElement[]} groups the confirmed, the weak, and those that are shown on demand */
 function fill(groups, hits) {
   const cards = hits.map((hit) => {
     const made = card(hit, {
@@ -198,11 +211,14 @@ function fill(groups, hits) {
       around: outline(hit),
     });
     made.firstChild.addEventListener("click", () => (opened = made.firstChild));
-    const target = groups[isConfirmed(hit) ? 0 : 1];
+    const target = groups[isConfirmed(hit) ? 0 : isUnlikely(hit) ? 2 : 1];
     target.hidden = false;
     target.querySelector("ol").append(made);
     return made;
   });
+  const [, , unlikely] = groups;
+  const below = unlikely.querySelectorAll(".card").length;
+  unlikely.querySelector("summary").textContent = `Show all: ${count(below, "more candidate")} below 1\u202f%`;
   return cards[0];
 }
 

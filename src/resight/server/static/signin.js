@@ -19,7 +19,7 @@ export function signIn(done) {
       await send("POST", "session", { headers: { Authorization: `Bearer ${token.value}` } });
       done();
     } catch (error) {
-      wrong.textContent = error.message;
+      wrong.textContent = `${error.title}: ${error.message}`;
       enter.disabled = false;
       token.select();
     }
