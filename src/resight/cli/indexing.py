@@ -65,7 +65,7 @@ def index(
     With --engine ray one commit at the end adds all of them. If it is interrupted, the same command resumes it.
     """
     from ..engine import engine_named
-    from ..images import find_pictures
+    from ..folders import find_pictures
     from ..ingest import file_key
     from ..interop import add_all
 

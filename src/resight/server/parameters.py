@@ -18,7 +18,7 @@ MOST = 500  # hits that can be paged through, and of anything on a page
 PICTURE = {
     "requestBody": {
         "required": True,
-        "description": "The picture's file: JPEG, PNG, WebP, TIFF, BMP or HEIC, told by content.",
+        "description": "The picture's file: JPEG, PNG, WebP, GIF, TIFF, BMP, HEIC or camera RAW, told by content.",
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
