@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from .engine import Engine as Engine
     from .engine import LocalEngine as LocalEngine
     from .errors import ResightError as ResightError
+    from .folders import Listing as Listing
+    from .folders import list_pictures as list_pictures
     from .index import Index as Index
     from .index import IndexInfo as IndexInfo
     from .index import Learning as Learning
+    from .ingest import FolderChanges as FolderChanges
     from .ingest import Job as Job
     from .ingest import Outcome as Outcome
     from .ingest import Source as Source
@@ -52,8 +55,9 @@ _HOMES = {
     ".duplicates": ("Group", "Member"),
     ".engine": ("Engine", "LocalEngine"),
     ".errors": ("ResightError",),
+    ".folders": ("Listing", "list_pictures"),
     ".index": ("Index", "IndexInfo", "Learning"),
-    ".ingest": ("Job", "Outcome", "Source"),
+    ".ingest": ("FolderChanges", "Job", "Outcome", "Source"),
     ".learn": ("LearntSimilarity", "VerifiedGroups"),
     ".learning_to_rank": ("Trial",),
     ".options": (
@@ -71,6 +75,7 @@ __all__ = [
     "Engine",
     "FeatureOptions",
     "Features",
+    "FolderChanges",
     "Group",
     "Hit",
     "ImageOptions",
@@ -81,6 +86,7 @@ __all__ = [
     "LearnOptions",
     "Learning",
     "LearntSimilarity",
+    "Listing",
     "LocalEngine",
     "Member",
     "Outcome",
@@ -96,6 +102,7 @@ __all__ = [
     "Trial",
     "VerifiedGroups",
     "Vocabulary",
+    "list_pictures",
 ]
 
 

@@ -15,12 +15,14 @@ import threading
 import warnings
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import PIL
 from PIL import ExifTags, Image, ImageFile
 from PIL.BmpImagePlugin import BmpImageFile
 from PIL.GifImagePlugin import GifImageFile
@@ -29,8 +31,9 @@ from PIL.PngImagePlugin import PngImageFile
 from PIL.TiffImagePlugin import ImageFileDirectory_v2, TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
-from .errors import ImageError, ImageKindError, ImageSizeError
-from .options import ImageOptions
+from . import __version__
+from .errors import ImageAccessError, ImageError, ImageKindError, ImageSizeError
+from .options import ImageOptions, fingerprint
 from .types import Bytes, Picture
 from .urls import Place, is_url, reason_of, site
 
@@ -75,7 +78,7 @@ def _read_path(path: Path, options: ImageOptions) -> bytes:
         return path.read_bytes()
     except (OSError, ValueError, MemoryError) as error:  # ValueError: a null character in the path
         reason = getattr(error, "strerror", None) or str(error) or "out of memory"
-        raise ImageError(f"cannot read {str(path)!r}: {reason}; check the path and its permissions") from error
+        raise ImageAccessError(f"cannot read {str(path)!r}: {reason}; check the path and its permissions") from error
 
 
 def _read_url(url: str, options: ImageOptions) -> bytes:
@@ -93,7 +96,7 @@ def _read_url(url: str, options: ImageOptions) -> bytes:
     except ImageError:
         raise
     except Exception as error:  # each file system has errors of its own
-        raise ImageError(f"cannot read {url!r}: {reason_of(error)}; check the URL and your access to it") from error
+        raise ImageAccessError(f"cannot read {url!r}: {reason_of(error)}; check the URL and your access to it") from error
     if len(data) > options.max_bytes:
         raise _too_large(url, "more bytes", options)
     return bytes(data)
@@ -154,6 +157,12 @@ def from_array(array: npt.ArrayLike, *, max_side: int) -> Picture:
         raise ImageError(f"float values run from {values.min()} to {values.max()}; {wanted}")
     image = _flatten(Image.fromarray(_to_bytes(values)), "L")
     return Picture(np.array(_shrink(image, _fit(image.size, max_side))), *image.size)
+
+
+def reader_fingerprint(options: ImageOptions) -> str:
+    """Of what decides whether a file can be read: with another fingerprint one that was refused may be a picture."""
+    extras = {package: find_spec(package) is not None for package in ("pillow_heif", "rawpy")}
+    return fingerprint(options, {"resight": __version__, "pillow": PIL.__version__, **extras})
 
 
 def is_picture_name(path: str | os.PathLike[str]) -> bool:

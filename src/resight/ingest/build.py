@@ -70,20 +70,20 @@ def split_into_shards(jobs: Iterable[Job], most: int, *, build: object) -> Itera
     A shard also ends where a key says so, once in ``most`` keys: so a picture that comes or goes before a build is
     resumed changes the shards near it, and not all that follow.
     """
+    start = hashlib.blake2b(repr(build).encode(), digest_size=16)
     some: dict[str, Job] = {}
     for job in jobs:
         some[job.key] = job
         if len(some) == most or zlib.crc32(_bytes(job.key)) % most == 0:
-            yield _shard(some, build)
+            yield _shard(some, start.copy())
             some = {}
     if some:
-        yield _shard(some, build)
+        yield _shard(some, start.copy())
 
 
-def _shard(jobs: dict[str, Job], build: object) -> Shard:
-    name = hashlib.blake2b(repr(build).encode(), digest_size=16)
+def _shard(jobs: dict[str, Job], name: hashlib.blake2b) -> Shard:
     for key, job in jobs.items():
-        name.update(_bytes(f"{key}\0{job.path}\0"))
+        name.update(_bytes(f"{key}\0{job.path}\0{job.state}\0{job.refused}\0"))
     return Shard(name.hexdigest(), tuple(jobs.values()))
 
 

@@ -24,7 +24,7 @@ NAME = "manifest"
 MAGIC = "resight-index"
 OPTIONAL = "optional"  # the folder of a commit's optional files
 # Names of optional files: of a commit, and of a segment.
-CONTEXT, CLUSTERS, SIMILARITY = "context-", "clusters", "similarity"
+CONTEXT, CLUSTERS, SIMILARITY, REFUSED = "context-", "clusters", "similarity", "refused"
 TERMS = "terms-"
 LEARNT = "learnt"  # what segments have terms of beside contexts: the similarity's s(0, d) of each picture
 
@@ -117,6 +117,11 @@ class Manifest:
         return self.optional.get(SIMILARITY)
 
     @property
+    def refused(self) -> FileRecord | None:
+        """Which files could not be read."""
+        return self.optional.get(REFUSED)
+
+    @property
     def pictures(self) -> int:
         return sum(s.pictures - s.dead_pictures for s in self.segments)
 
@@ -145,7 +150,7 @@ class Manifest:
 
 
 def _is_known(name: str) -> bool:
-    return name in (CLUSTERS, SIMILARITY) or name.startswith(CONTEXT)
+    return name in (CLUSTERS, SIMILARITY, REFUSED) or name.startswith(CONTEXT)
 
 
 def write(folder: Path, manifest: Manifest, disk: Disk) -> None:
