@@ -96,7 +96,8 @@ def _read_url(url: str, options: ImageOptions) -> bytes:
     except ImageError:
         raise
     except Exception as error:  # each file system has errors of its own
-        raise ImageAccessError(f"cannot read {url!r}: {reason_of(error)}; check the URL and your access to it") from error
+        reason = reason_of(error)
+        raise ImageAccessError(f"cannot read {url!r}: {reason}; check the URL and your access to it") from error
     if len(data) > options.max_bytes:
         raise _too_large(url, "more bytes", options)
     return bytes(data)

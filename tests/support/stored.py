@@ -272,6 +272,14 @@ def cluster(folder: Path, count: int, *, kind: str = "random", sample: int = 10_
         learn.learn_clusters(writer, ClusterOptions(count=count, kind=kind, sample=sample, dimensions=4))
 
 
+def refuse(folder: Path, *names: str, disk: Disk | None = None) -> None:
+    """Note that these files could not be read, in one commit by one writer."""
+    with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:
+        for name in names:
+            writer.refuse(name, Refusal(f"/{name}", "9 bytes", f"{name} is damaged"))
+        writer.commit()
+
+
 def keep_similarity(folder: Path, seed: int = 0, *, disk: Disk | None = None) -> None:
     """In one commit by one writer."""
     with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:

@@ -22,6 +22,7 @@ from .output import printable, say_json
 FIRST = [
     "index",
     "search",
+    "watch",
     "serve",
     "duplicates",
     "info",

@@ -269,11 +269,14 @@ class Index:
         jobs = bad.known(Job.for_file(path, key=file_key(path, relative_to)) for path in paths)
         moved = changes.moved if changes else {}
         if one_commit or (engine and engine.across_machines):
-            plan, workers = self._ingester_plan(moved), engine or LocalEngine()
-            yield from bad.noted(build(self.writer(), plan, jobs, engine=workers, most=self.store.shard))
+            plan, workers, most = self._ingester_plan(moved), engine or LocalEngine(), self.store.shard
+            built = build(self.writer(), plan, jobs, engine=workers, most=most, before_commit=bad.hand_over)
+            yield from bad.noted(built)
             self.refresh()
         else:
-            yield from bad.noted(self._add_jobs(jobs, engine, moved))
+            for outcome in bad.noted(self._add_jobs(jobs, engine, moved)):
+                bad.hand_over()
+                yield outcome
 
     def add_jobs(self, jobs: Iterable[Job], *, engine: Engine | None = None) -> Iterator[Outcome]:
         """As ``add_files``, for pictures in any form, each with a key and the file that it is found in."""

@@ -19,6 +19,7 @@ class BadFiles:
         self._writer, self._retry = writer, retry
         self._reader = reader_fingerprint(images)
         self._begun: dict[str, Job] = {}
+        self._found: list[tuple[str, Refusal | None]] = []  # by key; None: it can be read
 
     def known(self, jobs: Iterable[Job]) -> Iterator[Job]:
         """The jobs of files; those that were refused, and have not changed, say so."""
@@ -28,21 +29,30 @@ class BadFiles:
             # Before the file is read: should it change meanwhile, it is tried again. What is at a URL is replaced as a
             # whole, and asking takes a request, so it is asked only if there is something to compare with.
             state = self._state(job.path) if refusal or not is_url(job.path) else None
-            known = refusal and refusal.state == state and not self._retry
-            self._begun[job.key] = begun = replace(job, state=state, refused=refusal.reason if known else None)
+            known = refusal if refusal and refusal.state == state and not self._retry else None
+            self._begun[job.key] = begun = replace(job, state=state, refused=known and known.reason)
             yield begun
 
     def noted(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
-        """The outcomes of these jobs; what they say about files is committed with the pictures."""
+        """The outcomes of these jobs; ``hand_over`` tells the writer what they say about files."""
         for outcome in outcomes:
             job = self._begun.pop(outcome.key, None)  # None: the key came twice
             if not outcome.skipped:
-                self._writer.forget_refusal(outcome.key)
+                self._found.append((outcome.key, None))
             elif job and job.path and not (outcome.known_bad or outcome.unreachable):
                 state = job.state or (self._state(job.path) if is_url(job.path) else None)
                 if state:
-                    self._writer.refuse(outcome.key, Refusal(job.path, state, outcome.skipped))
+                    self._found.append((outcome.key, Refusal(job.path, state, outcome.skipped)))
             yield outcome
+
+    def hand_over(self) -> None:
+        """Let the next commit keep what was found."""
+        for key, refusal in self._found:
+            if refusal:
+                self._writer.refuse(key, refusal)
+            else:
+                self._writer.forget_refusal(key)
+        self._found.clear()
 
     def _state(self, path: str) -> str | None:
         """Of a file, and of what tries to read it."""

@@ -39,9 +39,19 @@ class Shard:
 
 
 def build(
-    writer: Writer, ingester: Callable[[], Ingest], jobs: Iterable[Job], *, engine: Engine, most: int
+    writer: Writer,
+    ingester: Callable[[], Ingest],
+    jobs: Iterable[Job],
+    *,
+    engine: Engine,
+    most: int,
+    before_commit: Callable[[], None] = lambda: None,
 ) -> Iterator[Outcome]:
-    """Add pictures in shards of at most ``most``; yields what became of each, and commits when all was taken."""
+    """Add pictures in shards of at most ``most``; yields what became of each, and commits when all was taken.
+
+    before_commit: makes changes that belong to the same commit. Any other commit would cost an interrupted build the
+    shards that are done.
+    """
     writer.begin_build()
     plan = BuilderPlan(writer.folder, writer.manifest.commit, ingester, writer.disk)
     for old in (writer.folder / shards.FOLDER).glob(f"*{CrashLog.SUFFIX}"):
@@ -61,6 +71,7 @@ def build(
             outcome = Outcome(**values)
             replaced += [outcome.key] if outcome.replaces else []
             yield outcome
+    before_commit()
     writer.commit_build(segments, base_commit=plan.commit, replaced=replaced)
 
 

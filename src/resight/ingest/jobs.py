@@ -50,7 +50,7 @@ class Outcome:
     skipped: str | None = None
     unchanged: bool = False
     known_bad: bool = False  # skipped without another try: it could not be read before, and has not changed
-    unreachable: bool = False  # skipped because of its folder, disk or permissions, which says nothing about the picture
+    unreachable: bool = False  # skipped because of a disk or permissions, which says nothing about the picture
     moved_from: str | None = None  # the key of a picture with the same content whose file is gone
 
 

@@ -159,7 +159,8 @@ class Writer:
         """Make all changes since the last commit durable and visible at once; False if there were none."""
         if self._refusal:
             raise StoreError(self._refusal)
-        if not self._added and not self._built and not any(self._removed.values()) and self.refused == self._base.refused:
+        refused = None if self._refused == self._base.refused else self._refused
+        if not self._added and not self._built and not any(self._removed.values()) and refused is None:
             return False
         with self._changing_disk():
             records = [record for segment in self._base.segments if (record := self._without_removed(segment))]
@@ -170,9 +171,8 @@ class Writer:
                 added, name = list(self._added.values()), f"{self._next:08d}"
                 records.append(write_addition(self._base, name, added, references=self._references, disk=self.disk))
             changed = None
-            if self.refused != self._base.refused:
-                data = refusals.to_bytes(self.refused) if self.refused else None
-                changed = self._write_optional({REFUSED: data})
+            if refused is not None:
+                changed = self._write_optional({REFUSED: refusals.to_bytes(refused) if refused else None})
             self._replace(records, changed)
             self._refused = None
             self._added.clear()
