@@ -33,7 +33,7 @@ from resight.options import (
 from resight.postings import GEOMETRY, SHAPED
 from resight.recipes import RECIPES, Recipe
 from resight.scoring import MEASURES, Query, Scope, Similarity, collection_statistics, score_all
-from resight.store import Disk, Entry, Snapshot, Writer, create, open_snapshot
+from resight.store import Disk, Entry, Refusal, Snapshot, Writer, create, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.manifest import OPTIONAL
 from resight.store.segment import FOLDER
