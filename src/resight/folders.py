@@ -40,7 +40,7 @@ def _matches(path: str, patterns: Iterable[str]) -> bool:
 class Listing:
     """The picture files under some roots, and what was passed over."""
 
-    selection: Selection
+    selection: Selection  # which pictures of folders are wanted
     pictures: list[Place] = field(default_factory=list)  # in sorted order: first those on this machine
     folders: list[str] = field(default_factory=list)  # those of the roots that are folders: absolute paths and URLs
     excluded: list[str] = field(default_factory=list)  # pictures that the selection leaves out

@@ -52,14 +52,13 @@ def watch(
     for folder in folders:
         if is_url(folder) or not os.path.isdir(folder):
             raise UsageError(f"{folder!r} is not a folder of this machine; only those can be watched")
-    changes_in = _watcher()
-
     from ..folders import list_pictures
     from ..index import Index
     from ..ingest import file_key
 
     for folder in folders if relative_to else []:
         file_key(folder, relative_to)  # one that lies outside is refused before any work
+    changes_in = _watcher()
     place = as_place(into) if into else default_index()
     roots = [absolute(folder) for folder in folders]
     with (Index.open if Index.exists(place) else Index.create)(place) as index, stoppable() as stop:

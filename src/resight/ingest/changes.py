@@ -15,14 +15,15 @@ from .jobs import Moved
 
 @dataclass(frozen=True)
 class FolderChanges:
-    """How folders differ from what an index has from them."""
+    """How folders differ from what an index has from them.
+
+    Where a folder has not a single picture, those of the index do not count as gone: a disk may not be mounted.
+    """
 
     new: list[Place]  # pictures that the index does not have
     gone: list[Row] = field(default_factory=list)  # pictures of the index whose files are gone, or left out now
     gone_bad: list[str] = field(default_factory=list)  # the same of files that could not be read: their keys
-    # Folders without a single picture, and how many the index has from there: these do not count as gone, since a disk
-    # may not be mounted.
-    empty: Counter[str] = field(default_factory=Counter)
+    empty: Counter[str] = field(default_factory=Counter)  # such folders, and how many pictures the index has from there
 
     @property
     def moved(self) -> dict[bytes, Moved]:
