@@ -17,11 +17,7 @@ from .urls import Place, absolute, as_place, files_under, is_url
 
 @dataclass(frozen=True)
 class Selection:
-    """Which of the pictures in a folder are wanted.
-
-    A pattern is compared, whatever the case, with a file's path from the folder on and with its name alone. ``*`` and
-    ``?`` stand for any characters, also for ``/``; ``[ab]`` for one of these.
-    """
+    """Which of the pictures in a folder are wanted, by patterns as ``list_pictures`` takes them."""
 
     include: tuple[str, ...] = ()  # only those that one of these matches; none: all
     exclude: tuple[str, ...] = ()  # but not those that one of these matches
@@ -64,10 +60,13 @@ class Listing:
 
 
 def list_pictures(roots: Iterable[Place], *, include: Iterable[str] = (), exclude: Iterable[str] = ()) -> Listing:
-    """The picture files under each root; of those in folders the ones that ``Selection`` takes.
+    """The picture files under each root, and what else is there.
 
     Names starting with '.', folders ending in '.resight' (indexes) and symlinked folders are left out. A root is
     taken whatever its name: a file is listed, a folder is walked.
+
+    include, exclude: patterns such as ``*/2024/*.jpg``, for pictures in folders alone. They are compared, whatever the
+    case, with the path from the folder on and with the name; ``*`` also stands for ``/``.
     """
     listing = Listing(Selection(tuple(include), tuple(exclude)))
     places = [as_place(root) for root in roots]

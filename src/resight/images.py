@@ -229,8 +229,8 @@ def _needs(package: str, opener: _Opener, remedy: str) -> _Opener:
 def _heif(file: BytesIO) -> Image.Image:
     from pillow_heif import HeifImageFile
 
-    image: Image.Image = HeifImageFile(file)  # typed, or Any where it is not installed
-    return image
+    opener: _Opener = HeifImageFile  # typed, or Any where it is not installed
+    return opener(file)
 
 
 def _is_raw(data: bytes) -> bool:

@@ -39,8 +39,9 @@ def skipped(outcomes: list[Outcome]) -> dict[str, bool]:
 def test_tried_again_when_something_has_changed(tmp_path: Path, one_commit: bool) -> None:
     folder, index = made(tmp_path)
 
-    def add(**options: bool) -> dict[str, bool]:
-        outcomes = list(index.add_files(list_pictures([folder]).pictures, one_commit=one_commit, **options))
+    def add(*, retry_bad: bool = False) -> dict[str, bool]:
+        paths = list_pictures([folder]).pictures
+        outcomes = list(index.add_files(paths, one_commit=one_commit, retry_bad=retry_bad))
         index.commit()
         return skipped(outcomes)
 

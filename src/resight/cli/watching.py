@@ -65,6 +65,7 @@ def watch(
         index.images, index.store = options
         follower = Follower(index, stop, relative_to, allow_empty, processes)
         paths: set[str] | None = None  # that have changed; None: all may have
+        waiting = False  # for another process to finish
         for more in changes_in(roots, index.path, stop):
             if paths is not None:
                 paths |= more
@@ -73,14 +74,17 @@ def watch(
             listing = list_pictures(roots, include=include or (), exclude=exclude or ())
             try:
                 tally = follower.follow(listing, paths)
-            except IndexLockedError:
+            except IndexLockedError as error:
+                if not waiting:
+                    typer.echo(f"waiting: {printable(str(error))}", err=True)
+                waiting = True
                 continue  # the next time, which is soon
             if paths is None:
                 tally.tell(place, pictures=len(index), interrupted=stop.wanted, as_json=as_json)
                 typer.echo(f"watching {', '.join(map(printable, roots))}; Ctrl-C ends it", err=True)
             elif tally.committed:
                 _tell(tally, len(index), as_json)
-            paths = set()
+            paths, waiting = set(), False
         left = len(index)
     if as_json:
         say_json({"index": str(place), "ended": True, **follower.sums, "pictures": left})

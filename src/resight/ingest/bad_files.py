@@ -29,8 +29,8 @@ class BadFiles:
             # Before the file is read: should it change meanwhile, it is tried again. What is at a URL is replaced as a
             # whole, and asking takes a request, so it is asked only if there is something to compare with.
             state = self._state(job.path) if refusal or not is_url(job.path) else None
-            known = refusal if refusal and refusal.state == state and not self._retry else None
-            self._begun[job.key] = begun = replace(job, state=state, refused=known and known.reason)
+            reason = refusal.reason if refusal and refusal.state == state and not self._retry else None
+            self._begun[job.key] = begun = replace(job, state=state, refused=reason)
             yield begun
 
     def noted(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
