@@ -71,8 +71,9 @@ def test_a_folder_that_is_missing_or_empty_costs_nothing(pictures: Path, tmp_pat
     assert "a disk may not be mounted: to drop them, add --sync --allow-empty" in said(*index)
     dropped = run_json(*index, "--allow-empty")
     assert (len(dropped["dropped"]), dropped["pictures"]) == (4, 0)
-    for words in (("--sync", "--clusters", 2), (pictures, "--allow-empty")):
-        assert "--sync drops what is gone" in run_json("index", *words, "--into", into, code=2)["error"]
+    (pictures / "a.png").touch()
+    for words in (("--sync", "--clusters", 2), (pictures, "--allow-empty"), (pictures / "a.png", "--sync")):
+        assert "--sync drops pictures that are gone from folders" in run_json("index", *words, "--into", into, code=2)["error"]
 
 
 def test_patterns_and_other_kinds(pictures: Path, tmp_path: Path) -> None:

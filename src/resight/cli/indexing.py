@@ -84,13 +84,13 @@ def index(
         raise UsageError(
             "give folders or picture files to index, --features, or --clusters to group what an index holds"
         )
-    if (sync or allow_empty) and not (sync and pictures):
-        raise UsageError("--sync drops what is gone from the folders you give, --allow-empty goes with it")
     if features and (pictures or relative_to or changed[FeatureOptions]):
         raise UsageError("--features stands for pictures, their keys and settings of features; give it without these")
     for root in pictures or [] if relative_to else []:
         file_key(root, relative_to)  # one that lies outside is refused before any work
     listing = list_pictures(pictures or [], include=include or (), exclude=exclude or ())
+    if (sync and not listing.folders) or (allow_empty and not sync):
+        raise UsageError("--sync drops pictures that are gone from folders: give one; --allow-empty goes with --sync")
     total = len(listing.pictures)
     worker = engine_named(engine, processes=processes, address=ray_address, jobs=total)
     tally = Tally(listing)

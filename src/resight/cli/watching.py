@@ -52,6 +52,7 @@ def watch(
     for folder in folders:
         if is_url(folder) or not os.path.isdir(folder):
             raise UsageError(f"{folder!r} is not a folder of this machine; only those can be watched")
+
     from ..folders import list_pictures
     from ..index import Index
     from ..ingest import file_key
@@ -84,6 +85,8 @@ def watch(
                 typer.echo(f"watching {', '.join(map(printable, roots))}; Ctrl-C ends it", err=True)
             elif tally.committed:
                 _tell(tally, len(index), as_json)
+            elif tally.empty:
+                tally.tell_failures()
             paths, waiting = set(), False
         left = len(index)
     if as_json:
