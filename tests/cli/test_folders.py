@@ -73,7 +73,8 @@ def test_a_folder_that_is_missing_or_empty_costs_nothing(pictures: Path, tmp_pat
     assert (len(dropped["dropped"]), dropped["pictures"]) == (4, 0)
     (pictures / "a.png").touch()
     for words in (("--sync", "--clusters", 2), (pictures, "--allow-empty"), (pictures / "a.png", "--sync")):
-        assert "--sync drops pictures that are gone from folders" in run_json("index", *words, "--into", into, code=2)["error"]
+        error = run_json("index", *words, "--into", into, code=2)["error"]
+        assert "--sync drops pictures that are gone from folders" in error
 
 
 def test_patterns_and_other_kinds(pictures: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -69,9 +70,20 @@ def test_tried_again_when_something_has_changed(tmp_path: Path, one_commit: bool
     assert check(tmp_path / "i.resight").problems == ()
 
 
-def test_a_file_that_cannot_be_reached_is_not_a_bad_one(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_reached_is_not_a_bad_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path) -> bytes:
+        if path.suffix == ".png":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return whole(path)
+
+    whole = Path.read_bytes
     folder, index = made(tmp_path)
     with index:
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "read_bytes", fail)  # as a disk may, at times
+            (outcome,) = index.add_files([folder / "0.png"])
+            assert outcome.unreachable
+            assert index.writer().refused == {}
         (folder / "folder.png").mkdir()
         paths = [folder / "nowhere.png", folder / "folder.png", folder / "bad.png"]
         assert skipped(list(index.add_files(paths))) == dict.fromkeys(("nowhere.png", "folder.png", "bad.png"), False)

@@ -49,19 +49,13 @@ def watch(
     """
     changed = parse_settings(settings, ImageOptions, StoreOptions)
     options = build(ImageOptions, changed), build(StoreOptions, changed)
-    for folder in folders:
-        if is_url(folder) or not os.path.isdir(folder):
-            raise UsageError(f"{folder!r} is not a folder of this machine; only those can be watched")
+    roots = _roots(folders, relative_to)
+    changes_in = _watcher()
 
     from ..folders import list_pictures
     from ..index import Index
-    from ..ingest import file_key
 
-    for folder in folders if relative_to else []:
-        file_key(folder, relative_to)  # one that lies outside is refused before any work
-    changes_in = _watcher()
     place = as_place(into) if into else default_index()
-    roots = [absolute(folder) for folder in folders]
     with (Index.open if Index.exists(place) else Index.create)(place) as index, stoppable() as stop:
         index.images, index.store = options
         follower = Follower(index, stop, relative_to, allow_empty, processes)
@@ -95,6 +89,17 @@ def watch(
         sums = ", ".join(f"{count} {what}" for what, count in follower.sums.items())
         typer.echo(f"ended: {sums} in all; {printable(str(place))} holds {left} pictures")
     return 0
+
+
+def _roots(folders: list[str], relative_to: str | None) -> list[str]:
+    """The folders by their absolute paths; what cannot be watched, or named, is refused before any work."""
+    from ..ingest import file_key
+
+    for folder in folders:
+        if is_url(folder) or not os.path.isdir(folder):
+            raise UsageError(f"{folder!r} is not a folder of this machine; only those can be watched")
+        file_key(folder, relative_to)
+    return [absolute(folder) for folder in folders]
 
 
 @dataclass
