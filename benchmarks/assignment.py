@@ -18,7 +18,7 @@ import numpy as np
 
 from resight._faiss import load
 from resight.evaluation.experiments.experiment import DOG
-from resight.images import find_pictures
+from resight.folders import find_pictures
 from resight.ingest import Reader
 from resight.types import Float32, Int64
 from resight.vocabulary import Vocabulary

@@ -27,7 +27,7 @@ from resight.connected import Connected
 from resight.demo.collection import build
 from resight.duplicates import SURE, confirmed_pairs, duplicates, grown
 from resight.engine import LocalEngine
-from resight.images import find_pictures
+from resight.folders import find_pictures
 from resight.machine import processors
 from resight.store import open_snapshot
 

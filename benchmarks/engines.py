@@ -20,7 +20,7 @@ from pathlib import Path
 
 from resight.engine import Engine, LocalEngine, engine_named
 from resight.engine._ray import connect
-from resight.images import find_pictures
+from resight.folders import find_pictures
 from resight.index import Index
 from resight.machine import processors
 from resight.options import StoreOptions

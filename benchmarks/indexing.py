@@ -24,7 +24,7 @@ import cv2
 
 from resight.engine import LocalEngine
 from resight.features import DETECTORS
-from resight.images import find_pictures
+from resight.folders import find_pictures
 from resight.index import Index
 from resight.machine import processors
 from resight.options import FeatureOptions

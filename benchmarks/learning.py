@@ -26,7 +26,7 @@ import numpy as np
 from resight.cli.evaluating import default_cache
 from resight.evaluation.cache import FeatureCache, Wanted, read
 from resight.evaluation.experiments.experiment import DOG
-from resight.images import find_pictures
+from resight.folders import find_pictures
 from resight.ingest import Ingester, Reader
 from resight.learn import learn_similarity
 from resight.machine import processors

@@ -43,7 +43,7 @@ from resight.cli.evaluating import default_cache
 from resight.evaluation.datasets import load
 from resight.evaluation.experiments.experiment import DOG
 from resight.evaluation.measures import score as judge
-from resight.images import find_pictures
+from resight.folders import find_pictures
 from resight.ingest import Ingester, Reader
 from resight.options import IndexingOptions
 from resight.postings import as_bytes

@@ -37,7 +37,7 @@ from resight.evaluation.datasets import Dataset, load
 from resight.evaluation.experiments.experiment import DOG
 from resight.evaluation.measures import score as judge
 from resight.evaluation.runner import Runner
-from resight.images import find_pictures
+from resight.folders import find_pictures
 from resight.machine import processors
 from resight.options import VocabularyOptions, fingerprint
 from resight.postings import GEOMETRY, Forward, forward

@@ -24,7 +24,7 @@ import numpy as np
 
 from resight import Index
 from resight.engine import LocalEngine
-from resight.images import find_pictures
+from resight.folders import find_pictures
 from resight.machine import processors
 
 DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")

@@ -25,7 +25,7 @@ from resight._faiss import load
 from resight.cli.evaluating import default_cache
 from resight.evaluation.cache import FeatureCache, Wanted, read
 from resight.evaluation.experiments.experiment import DOG
-from resight.images import find_pictures
+from resight.folders import find_pictures
 from resight.machine import processors
 from resight.options import VocabularyOptions
 from resight.types import Bytes, Float32, Int64

@@ -127,6 +127,9 @@ def api_reference() -> str:
     for name in ["Index", "Learning", *(n for n in resight.__all__ if n not in ("Index", "Learning"))]:
         kind = getattr(resight, name)
         lines += [f"## {name}", ""]
+        if inspect.isfunction(kind):
+            lines += [*_method(name, kind)[2:], ""]
+            continue
         if not inspect.isclass(kind):
             lines += [_value(name, kind), ""]
             continue

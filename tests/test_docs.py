@@ -5,12 +5,13 @@ from __future__ import annotations
 import doctest
 import importlib.util
 import re
+import shlex
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from .support.commands import run
+from .support.commands import run, run_json
 from .support.pictures import texture, write
 from .support.scenes import views, write_hdf5
 
@@ -78,6 +79,27 @@ def test_the_interop_examples_run(
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "scene2/view1.jpg"
     assert [line[:6] == line.split()[1][:6] for line in said[1:]] == [True] * 12  # three views: three pairs of each
+
+
+def test_the_folder_examples_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / "docs" / "FOLDERS.md").read_text()
+    commands = re.findall(r"^resight ([^#\n]*)", text, re.MULTILINE)
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "photos" / "holiday").mkdir(parents=True)
+    for seed, name in enumerate(["photos/a.png", "photos/holiday/b.png"]):
+        write(tmp_path / name, texture(seed, size=48))
+    monkeypatch.chdir(tmp_path)
+    shown = [run(*shlex.split(command), *(["--processes", 1] if "index" in command else [])) for command in commands]
+    assert "1 of 2 pictures would be removed" in shown[-1]
+    (tmp_path / "photos/holiday/b.png").rename(tmp_path / "photos/c.png")
+    exec(compile(block, "FOLDERS.md", "exec"), {})
+    assert capsys.readouterr().out.splitlines() == [
+        f"{tmp_path}/photos/a.png None None",
+        f"{tmp_path}/photos/c.png {tmp_path}/photos/holiday/b.png None",
+    ]
+    assert run_json("info", "photos.resight")["pictures"] == 2
 
 
 def test_links_between_pages_lead_somewhere() -> None:

@@ -23,11 +23,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image, features
 
-from resight.errors import ImageError, UsageError
+from resight.errors import ImageError, ImageKindError, ImageSizeError, UsageError
+from resight.folders import find_pictures
 from resight.images import (
     decode,
     decode_rgb,
-    find_pictures,
     from_array,
     is_picture_name,
     pixel_count,
@@ -37,6 +37,9 @@ from resight.images import (
 from resight.options import ImageOptions
 from resight.types import Picture
 
+from .support.raw import dng
+
+HAS_RAW = importlib.util.find_spec("rawpy") is not None
 HAS_HEIF = importlib.util.find_spec("pillow_heif") is not None
 Array = npt.NDArray[Any]
 LOSSLESS = {"PNG": {}, "WEBP": {"lossless": True}, "TIFF": {}, "BMP": {}}
@@ -190,6 +193,8 @@ def test_palette_with_and_without_transparency() -> None:
     assert grey(encode(image, "PNG")).tolist() == [[76, 150, 29]]
     assert grey(encode(image, "BMP")).tolist() == [[76, 150, 29]]
     assert grey(encode(image, "TIFF")).tolist() == [[76, 150, 29]]
+    assert grey(encode(image, "GIF")).tolist() == [[76, 150, 29]]
+    assert grey(encode(image, "GIF", transparency=1)).tolist() == [[76, 255, 29]]
     assert grey(encode(image, "PNG", transparency=1)).tolist() == [[76, 255, 29]]
     assert grey(encode(image, "PNG", transparency=bytes([255, 0, 0]))).tolist() == [[76, 255, 255]]
 
@@ -230,7 +235,7 @@ def test_rgb_and_progressive_jpegs() -> None:
     assert difference(grey(encode(rgb, "JPEG", quality=95, progressive=True)), luma(rgb)) < 1.5
 
 
-@pytest.mark.parametrize("kind", ["PNG", "TIFF", "WEBP", "MPO"])
+@pytest.mark.parametrize("kind", ["PNG", "TIFF", "WEBP", "MPO", "GIF"])
 def test_the_first_frame_is_taken(kind: str) -> None:
     frames = [Image.new("RGB", (20, 10), colour) for colour in ("white", "black", "black")]
     data = encode(frames[0], kind, save_all=True, append_images=frames[1:])
@@ -260,6 +265,30 @@ def test_heic_without_the_extra_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "pillow_heif", None)
     with pytest.raises(ImageError, match=r"'a\.heic'.*pip install resight\[heif\]"):
         decode(b"\0\0\0\x18ftypheic" + bytes(40), name="a.heic", max_side=64)
+
+
+@pytest.mark.skipif(not HAS_RAW, reason="needs resight[raw]")
+@pytest.mark.parametrize("preview", ["JPEG", "pixels"])
+@pytest.mark.parametrize("orientation", [1, 3, 6, 8])  # those that cameras write
+def test_the_preview_of_a_raw_file_is_upright(preview: str, orientation: int) -> None:
+    stored: Array = np.repeat(np.ascontiguousarray(STORED[orientation])[..., None], 3, axis=2)
+    inside = encode(stored, "JPEG", quality=100) if preview == "JPEG" else stored
+    data = dng(inside, stored.shape[1::-1], orientation=orientation)
+    picture = decode(data, name="x", max_side=64)
+    assert (picture.width, picture.height) == size_of(data, name="x") == (48, 32)
+    assert pixel_count(data, name="x") == 48 * 32
+    assert difference(picture.pixels, UPRIGHT) < 1
+    with pytest.raises(ImageSizeError, match=r"(48 × 32|32 × 48) pixels"):
+        decode(data, name="x", max_side=64, options=ImageOptions(max_pixels=48 * 32 - 1))
+
+
+def test_raw_without_the_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rawpy", None)
+    heads = b"FUJIFILMCCD-RAW 0201", b"\0\0\0\x18ftypcrx \0\0", b"IIRO\x08\0", b"IIU\0\x18\0", b"II*\0\x10\0\0\0CR\2\0"
+    for data in (*heads, dng(scene(), (120, 90))):
+        with pytest.raises(ImageKindError, match=r"'a\.nef'.*pip install resight\[raw\]"):
+            decode(data, name="a.nef", max_side=64)
+    assert grey(encode(scene(), "TIFF")).shape == (90, 120)  # which begins as most RAW files do
 
 
 # --- orientation and size -------------------------------------------------------------------------------------------
@@ -368,6 +397,8 @@ def huge(kind: str) -> bytes:
     data = bytearray(encode(np.zeros((77, 88, 3), np.uint8), kind, **({"lossless": True} if kind == "WEBP" else {})))
     if kind == "JPEG":
         data[(at := data.index(b"\xff\xc0") + 5) : at + 4] = struct.pack(">HH", 60_000, 60_000)
+    if kind == "GIF":
+        data[6:10] = struct.pack("<HH", 60_000, 60_000)
     if kind == "BMP":
         data[18:26] = struct.pack("<ii", 60_000, 60_000)
     if kind == "TIFF":
@@ -381,7 +412,7 @@ def huge(kind: str) -> bytes:
     return bytes(data)
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", [*FORMATS, "GIF"])
 def test_bombs_are_refused_from_the_header(kind: str) -> None:
     data = huge(kind)
     tracemalloc.start()
@@ -433,8 +464,11 @@ def samples() -> dict[str, bytes]:
     for compression in ("tiff_lzw", "jpeg", "tiff_adobe_deflate", "packbits"):
         if features.check("libtiff"):
             found[f"TIFF {compression}"] = encode(rgb, "TIFF", compression=compression, exif=exif)
+    found["GIF"] = encode(Image.fromarray(noise).quantize(64), "GIF")
     if HAS_HEIF:
         found["HEIC"] = heic(rgb)
+    if HAS_RAW:
+        found["RAW"] = dng(found["JPEG"], (80, 60))
     return found
 
 
@@ -473,7 +507,6 @@ def test_garbage_is_an_image_error(tail: bytes, head: bytes) -> None:
     [
         (b"", "is empty"),
         (b"hello, world", "unknown kind"),
-        (encode(Image.new("L", (9, 9)), "GIF"), r"a GIF file.*convert it"),
         (b"%PDF-1.7\n", "a PDF file"),
         (b"%!PS-Adobe-3.0 EPSF-3.0\n", "a PostScript file"),
         (b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>', "an SVG file"),
@@ -608,8 +641,11 @@ def test_a_folder_that_may_not_be_listed_is_handed_on_to_be_reported(
 
 
 def test_picture_names() -> None:
-    assert all(is_picture_name(n) for n in ("a.jpg", "A.JPEG", "b.Png", "c.webp", "d.TIF", "e.tiff", "f.bmp", "g.HEIC"))
-    assert not any(is_picture_name(Path(n)) for n in ("a.gif", "jpg", ".jpg", "a.jpg.txt", "a.svg", ""))
+    assert all(
+        is_picture_name(n)
+        for n in ("a.jpg", "A.JPEG", "b.Png", "c.webp", "d.TIF", "e.tiff", "f.bmp", "g.HEIC", "h.gif", "i.NEF")
+    )
+    assert not any(is_picture_name(Path(n)) for n in ("a.mp4", "jpg", ".jpg", "a.jpg.txt", "a.svg", ""))
 
 
 def test_find_pictures(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ ORDER = [
         "_faiss",
         "_numba",
         "images",
+        "folders",
         "features",
         "vocabulary",
         "postings",
@@ -55,6 +56,8 @@ HOMES = {
     "fsspec": {"urls"},
     "PIL": {"images", "draw", "demo"},
     "pillow_heif": {"images"},
+    "rawpy": {"images"},
+    "watchfiles": {"cli"},
     "faiss": {"_faiss"},
     "pickle": {"evaluation"},  # a reader that refuses everything but plain data
     "joblib": set[str](),  # joblib and shelve are pickle under another name

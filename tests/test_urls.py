@@ -17,7 +17,8 @@ from resight import Index
 from resight.cli import app
 from resight.draw import draw_matches
 from resight.errors import ImageError, ImageSizeError, UsageError
-from resight.images import find_pictures, read_bytes
+from resight.folders import find_pictures
+from resight.images import read_bytes
 from resight.ingest import file_key
 from resight.options import ImageOptions
 from resight.server import Collection

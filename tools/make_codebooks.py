@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from resight import images
 from resight.features import DETECTORS
+from resight.folders import find_pictures
 from resight.ingest import Reader
 from resight.options import FeatureOptions, VocabularyOptions, from_dict
 from resight.types import Bytes, Float32
@@ -41,7 +41,7 @@ def make(detector: str, pictures: list[Path], target: Path) -> None:
 
 def _descriptors(pictures: list[Path], features: FeatureOptions) -> Iterator[Bytes | Float32]:
     reader = Reader(features)
-    for path in images.find_pictures(pictures):
+    for path in find_pictures(pictures):
         yield reader.open(path, name=str(path)).features().descriptors
 
 

@@ -14,15 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .context import Reference as Reference
+    from .duplicates import Duplicates as Duplicates
     from .duplicates import Group as Group
+    from .duplicates import Kept as Kept
     from .duplicates import Member as Member
     from .engine import Engine as Engine
     from .engine import LocalEngine as LocalEngine
     from .errors import ResightError as ResightError
     from .errors import UncommittedWarning as UncommittedWarning
+    from .folders import Listing as Listing
+    from .folders import list_pictures as list_pictures
     from .index import Index as Index
     from .index import IndexInfo as IndexInfo
     from .index import Learning as Learning
+    from .ingest import FolderChanges as FolderChanges
     from .ingest import Job as Job
     from .ingest import Outcome as Outcome
     from .ingest import Source as Source
@@ -50,11 +55,12 @@ __version__ = "0.1.0"
 # Loaded at first use: importing resight, and so `resight --help`, must not load numba, faiss and OpenCV.
 _HOMES = {
     ".context": ("Reference",),
-    ".duplicates": ("Group", "Member"),
+    ".duplicates": ("Duplicates", "Group", "Kept", "Member"),
     ".engine": ("Engine", "LocalEngine"),
     ".errors": ("ResightError", "UncommittedWarning"),
+    ".folders": ("Listing", "list_pictures"),
     ".index": ("Index", "IndexInfo", "Learning"),
-    ".ingest": ("Job", "Outcome", "Source"),
+    ".ingest": ("FolderChanges", "Job", "Outcome", "Source"),
     ".learn": ("LearntSimilarity", "VerifiedGroups"),
     ".learning_to_rank": ("Trial",),
     ".options": (
@@ -69,9 +75,11 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "RECIPES",
     "ClusterOptions",
+    "Duplicates",
     "Engine",
     "FeatureOptions",
     "Features",
+    "FolderChanges",
     "Group",
     "Hit",
     "ImageOptions",
@@ -79,9 +87,11 @@ __all__ = [
     "IndexInfo",
     "IndexingOptions",
     "Job",
+    "Kept",
     "LearnOptions",
     "Learning",
     "LearntSimilarity",
+    "Listing",
     "LocalEngine",
     "Member",
     "Outcome",
@@ -98,6 +108,7 @@ __all__ = [
     "UncommittedWarning",
     "VerifiedGroups",
     "Vocabulary",
+    "list_pictures",
 ]
 
 

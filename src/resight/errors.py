@@ -36,6 +36,10 @@ class FeatureFileError(UsageError):
     """A file of given features could not be read, or the features given for a picture are not what they should be."""
 
 
+class ImageAccessError(ImageError):
+    """The file of a picture could not be read this time: it is missing, not permitted, or its disk failed."""
+
+
 class ImageKindError(ImageError):
     """The file is of a kind that resight does not read."""
 

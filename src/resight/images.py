@@ -1,7 +1,8 @@
 """Bytes, path or URL → bounded, upright array. The only place that decodes anything.
 
-Formats are told apart by content, never by extension: JPEG, PNG, WebP, TIFF, BMP, and HEIC with ``resight[heif]``.
-Of animations and multi-page files the first frame is taken. Transparent pixels are shown on white. 16-bit values are
+Formats are told apart by content, never by extension: JPEG, PNG, WebP, GIF, TIFF, BMP, HEIC with ``resight[heif]``, and
+with ``resight[raw]`` camera RAW, of which the embedded preview is taken. Of animations and multi-page files the first
+frame is taken. Transparent pixels are shown on white. 16-bit values are
 divided by 257; 32-bit and float values in [0, 1] are multiplied by 255, others stretched from their least to their
 greatest. Whatever is wrong with a file, the only exception that leaves this module is ImageError.
 """
@@ -12,28 +13,36 @@ import os
 import stat
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import PIL
 from PIL import ExifTags, Image, ImageFile
 from PIL.BmpImagePlugin import BmpImageFile
+from PIL.GifImagePlugin import GifImageFile
 from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
-from PIL.TiffImagePlugin import TiffImageFile
+from PIL.TiffImagePlugin import ImageFileDirectory_v2, TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
-from .errors import ImageError, ImageKindError, ImageSizeError, UsageError
-from .options import ImageOptions
+from . import __version__
+from .errors import ImageAccessError, ImageError, ImageKindError, ImageSizeError
+from .options import ImageOptions, fingerprint
 from .types import Bytes, Picture
-from .urls import Place, as_place, files_under, is_url, reason_of, site
+from .urls import Place, is_url, reason_of, site
 
-EXTENSIONS = {
-    f".{e}" for e in ("jpg", "jpeg", "jpe", "jfif", "png", "webp", "tif", "tiff", "bmp", "heic", "heif", "hif")
-}
+KINDS = "JPEG, PNG, WebP, GIF, TIFF, BMP, HEIC and camera RAW"  # for messages
+_RAW = ("arw", "cr2", "cr3", "dng", "nef", "nrw", "orf", "pef", "raf", "rw2", "srw")
+_PLAIN = ("jpg", "jpeg", "jpe", "jfif", "png", "webp", "gif", "tif", "tiff", "bmp", "heic", "heif", "hif")
+EXTENSIONS = {f".{e}" for e in (*_PLAIN, *_RAW)}
+TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # first bytes; the last two: of BigTIFF
+COLOR_FILTER_ARRAY = 32803  # as PhotometricInterpretation: what a sensor measured, not a picture
 PIECE = 1 << 20  # bytes that are asked of a file system at a time
 _DEFAULTS = ImageOptions()
 _TURN = {  # EXIF orientation → what makes the picture upright
@@ -69,7 +78,7 @@ def _read_path(path: Path, options: ImageOptions) -> bytes:
         return path.read_bytes()
     except (OSError, ValueError, MemoryError) as error:  # ValueError: a null character in the path
         reason = getattr(error, "strerror", None) or str(error) or "out of memory"
-        raise ImageError(f"cannot read {str(path)!r}: {reason}; check the path and its permissions") from error
+        raise ImageAccessError(f"cannot read {str(path)!r}: {reason}; check the path and its permissions") from error
 
 
 def _read_url(url: str, options: ImageOptions) -> bytes:
@@ -87,7 +96,8 @@ def _read_url(url: str, options: ImageOptions) -> bytes:
     except ImageError:
         raise
     except Exception as error:  # each file system has errors of its own
-        raise ImageError(f"cannot read {url!r}: {reason_of(error)}; check the URL and your access to it") from error
+        reason = reason_of(error)
+        raise ImageAccessError(f"cannot read {url!r}: {reason}; check the URL and your access to it") from error
     if len(data) > options.max_bytes:
         raise _too_large(url, "more bytes", options)
     return bytes(data)
@@ -150,72 +160,15 @@ def from_array(array: npt.ArrayLike, *, max_side: int) -> Picture:
     return Picture(np.array(_shrink(image, _fit(image.size, max_side))), *image.size)
 
 
+def reader_fingerprint(options: ImageOptions) -> str:
+    """Of what decides whether a file can be read: with another fingerprint one that was refused may be a picture."""
+    extras = {package: find_spec(package) is not None for package in ("pillow_heif", "rawpy")}
+    return fingerprint(options, {"resight": __version__, "pillow": PIL.__version__, **extras})
+
+
 def is_picture_name(path: str | os.PathLike[str]) -> bool:
     """Whether the extension, in any case, is that of a format resight reads."""
     return Path(path).suffix.lower() in EXTENSIONS
-
-
-@overload
-def find_pictures(roots: Iterable[Path]) -> Iterator[Path]: ...
-
-
-@overload
-def find_pictures(roots: Iterable[Place]) -> Iterator[Place]: ...
-
-
-def find_pictures(roots: Iterable[Place]) -> Iterator[Place]:
-    """The picture files under each root, in sorted order: first those on this machine, then those at URLs.
-
-    Names starting with '.', folders ending in '.resight' (indexes) and symlinked folders are left out. A root is
-    taken whatever its name: a file is yielded, a folder is walked.
-    """
-    places = [as_place(root) for root in roots]
-    there = dict.fromkeys(picture for place in places if is_url(place) for picture in _find_there(str(place)))
-    yield from _find_here([Path(os.path.abspath(place)) for place in places if not is_url(place)])
-    yield from there
-
-
-def _find_there(url: str) -> Iterator[str]:
-    found = files_under(url)
-    if found is None:
-        yield url
-    for name in found or ():
-        *folders, file = name.split("/")
-        if all(map(_walked, folders)) and not file.startswith(".") and is_picture_name(file):
-            yield f"{url}/{name}"
-
-
-def _find_here(given: Iterable[Path]) -> Iterator[Path]:
-    roots = list(dict.fromkeys(given))
-    for root in roots:  # all of them first, so that a misspelt one costs no work
-        if not os.path.exists(root):
-            raise UsageError(f"{str(root)!r} does not exist; check the path")
-    folders = {root for root in roots if root.is_dir()}
-    unlisted: list[Path] = []
-    for root in roots:
-        if any(_met(root, folder) for folder in folders.intersection(root.parents)):
-            continue
-        if not root.is_dir():
-            yield root
-            continue
-        for folder, subfolders, files in os.walk(root, onerror=lambda e: unlisted.append(Path(e.filename))):
-            # Changed in place: os.walk goes on with what is left.
-            subfolders[:] = sorted(filter(_walked, subfolders))
-            yield from (Path(folder, f) for f in sorted(files) if not f.startswith(".") and is_picture_name(f))
-    # A folder that cannot be listed is handed on like a picture that cannot be read: whoever reads it reports it.
-    yield from unlisted
-
-
-def _walked(name: str) -> bool:
-    return not name.startswith(".") and not name.endswith(".resight")
-
-
-def _met(path: Path, above: Path) -> bool:
-    """Whether a walk of the folder above comes to this picture or folder."""
-    way = [path, *path.parents][: len(path.parts) - len(above.parts)]
-    folders = [step for step in way if step.is_dir()]
-    through = all(_walked(folder.name) and not folder.is_symlink() for folder in folders)
-    return through and (path in folders or (not path.name.startswith(".") and is_picture_name(path)))
 
 
 class _Tiff(TiffImageFile):
@@ -227,36 +180,90 @@ class _Tiff(TiffImageFile):
         ImageFile.ImageFile.load_prepare(self)
 
 
-def _reader(data: bytes, name: str) -> Callable[[BytesIO], ImageFile.ImageFile]:
+_Opener = Callable[[BytesIO], Image.Image]
+_OPENERS: dict[bytes, _Opener] = {  # by the first bytes of the content
+    b"\xff\xd8\xff": JpegImageFile,  # also of MPO, whose first frame it reads
+    b"\x89PNG\r\n\x1a\n": PngImageFile,
+    b"GIF8": GifImageFile,
+    b"BM": BmpImageFile,
+}
+
+
+def _reader(data: bytes, name: str) -> _Opener:
     """What opens this content.
 
     The classes are called rather than Image.open, which refuses more than 179 megapixels whatever max_pixels says,
     and which finds HEIC only after a process-wide registration.
     """
     head = data[:16]
-    if head.startswith(b"\xff\xd8\xff"):
-        return JpegImageFile  # also of MPO, whose first frame it reads
-    if head.startswith(b"\x89PNG\r\n\x1a\n"):
-        return PngImageFile
+    for start, opener in _OPENERS.items():
+        if head.startswith(start):
+            return opener
     if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
         return WebPImageFile
-    if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
+    if _is_raw(data):
+        return _needs(
+            "rawpy", _raw_preview, f"{name!r} is a camera's RAW file; to read those: pip install resight[raw]"
+        )
+    if head[:4] in TIFF:
         return _Tiff
-    if head.startswith(b"BM"):
-        return BmpImageFile
     if head[4:8] == b"ftyp" and head[8:12] in (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"):
-        try:
-            from pillow_heif import HeifImageFile
-        except ImportError:
-            raise ImageKindError(f"{name!r} is a HEIC picture; to read those: pip install resight[heif]") from None
-        heif: type[ImageFile.ImageFile] = HeifImageFile  # typed, or Any where it is not installed
-        return heif
+        return _needs("pillow_heif", _heif, f"{name!r} is a HEIC picture; to read those: pip install resight[heif]")
     if not data:
         raise ImageError(f"{name!r} is empty; copy or download it again")
     start = data[:1024].lstrip().lower()
-    known = {b"gif8": "GIF", b"%pdf": "PDF", b"%!ps": "PostScript", b"\xc5\xd0\xd3\xc6": "EPS", b"<!do": "web page"}
+    known = {b"%pdf": "PDF", b"%!ps": "PostScript", b"\xc5\xd0\xd3\xc6": "EPS", b"<!do": "web page"}
     kind = "an SVG" if b"<svg" in start else f"a {known[start[:4]]}" if start[:4] in known else "an unknown kind of"
-    raise ImageKindError(f"{name!r} holds {kind} file; convert it to JPEG, PNG, WebP, TIFF, BMP or HEIC")
+    raise ImageKindError(f"{name!r} holds {kind} file; resight reads {KINDS}: convert it")
+
+
+def _needs(package: str, opener: _Opener, remedy: str) -> _Opener:
+    """The opener, if the package that it imports is there."""
+    try:
+        import_module(package)
+    except ImportError:
+        raise ImageKindError(remedy) from None
+    return opener
+
+
+def _heif(file: BytesIO) -> Image.Image:
+    from pillow_heif import HeifImageFile
+
+    opener: _Opener = HeifImageFile  # typed, or Any where it is not installed
+    return opener(file)
+
+
+def _is_raw(data: bytes) -> bool:
+    """Whether this is a camera's RAW file: of a kind of its own, or a TIFF that holds sensor values."""
+    if data.startswith((b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"MMOR", b"IIU\0")) or data[4:12] == b"ftypcrx ":
+        return True  # RAF, ORF, RW2, CR3
+    if data[:4] not in TIFF[:2]:
+        return False
+    if data[8:10] == b"CR":
+        return True  # CR2
+    try:
+        with _quiet:
+            tags = ImageFileDirectory_v2(data[:8])
+            file = BytesIO(data)
+            file.seek(tags.next)
+            tags.load(file)
+            preview = tags.get(ExifTags.Base.NewSubfileType, 0) & 1 and ExifTags.Base.SubIFDs in tags
+            return bool(preview or ExifTags.Base.DNGVersion in tags or tags.get(262) == COLOR_FILTER_ARRAY)
+    except Exception:  # a damaged directory: who decodes the TIFF says so
+        return False
+
+
+def _raw_preview(file: BytesIO) -> Image.Image:
+    """The picture that the camera has put beside the sensor's values, as it would come from a file of its own."""
+    import rawpy
+
+    with rawpy.imread(file) as raw:
+        preview, flip = raw.extract_thumb(), raw.sizes.flip
+    if isinstance(preview.data, bytes):
+        return JpegImageFile(BytesIO(preview.data))  # LibRaw has written the orientation into its EXIF
+    image = Image.fromarray(preview.data)
+    image.getexif()[ExifTags.Base.Orientation] = {3: 3, 5: 8, 6: 6}.get(flip, 1)  # LibRaw has numbers of its own
+    return image
 
 
 def _decode(data: bytes, mode: str, name: str, max_side: int, options: ImageOptions) -> tuple[Bytes, tuple[int, int]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 Place = str | Path
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+WHEN_CHANGED = ("ETag", "etag", "LastModified", "last_modified", "updated", "mtime", "created")  # as fsspec's names go
 _PASSWORD = re.compile(r"[^/]*//[^/?#]*:[^/?#]*@")  # not by urlsplit, which refuses what some take: memory://a[1]/x
 
 
@@ -79,6 +81,24 @@ def files_under(url: str) -> list[str] | None:
         raise UsageError(f"{url!r} does not exist; check the URL") from None
     except Exception as error:  # each file system has errors of its own
         raise UsageError(f"cannot list {url!r}: {reason_of(error)}; check the URL and your access to it") from error
+
+
+def file_state(place: Place) -> str | None:
+    """What differs once a file here, or one behind a URL, has changed; None: there is none that could be read."""
+    if not is_url(place):
+        try:
+            facts = os.stat(place)
+        except (OSError, ValueError):  # ValueError: a null character in the path
+            return None
+        if not stat.S_ISREG(facts.st_mode):
+            return None
+        return f"{facts.st_size} {facts.st_mtime_ns} {facts.st_ctime_ns}"  # ctime: also of what may read it
+    try:
+        files, path = site(str(place))
+        found = files.info(path)
+    except Exception:  # each file system has errors of its own
+        return None
+    return " ".join(str(found[name]) for name in ("size", *WHEN_CHANGED) if name in found)
 
 
 def move_file(files: AbstractFileSystem, source: str, target: str) -> None:

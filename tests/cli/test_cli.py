@@ -92,7 +92,8 @@ def test_remove_check_merge(pictures: Path, tmp_path: Path) -> None:
     index = tmp_path / "i.resight"
     run("index", pictures, "--into", index, "--processes", 1)
     assert run_json("remove", index, pictures / "0.png", "unknown", code=1) == {
-        "index": str(index), "removed": [str(pictures / "0.png")], "unknown": ["unknown"], "pictures": 3,
+        "index": str(index), "removed": [str(pictures / "0.png")], "unknown": ["unknown"], "dry_run": False,
+        "pictures": 3,
     }  # fmt: skip
     assert run_json("check", index)["problems"] == []
     merged = run_json("merge", index)

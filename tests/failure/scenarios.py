@@ -31,6 +31,7 @@ from ..support.stored import (
     learn_context,
     leftovers,
     rankings,
+    refuse,
     tree,
     vocabulary,
 )
@@ -160,6 +161,15 @@ def _forget_similarity(folder: Path, disk: Disk) -> None:
     assert forget_similarity(folder, disk=disk)
 
 
+def _refuse(folder: Path, disk: Disk) -> None:
+    refuse(folder, "bad.jpg", "f.jpg", disk=disk)
+
+
+def _with_refusals(folder: Path) -> None:
+    _with_removals(folder)
+    refuse(folder, "bad.jpg", "worse.jpg")
+
+
 def _build(folder: Path, disk: Disk) -> None:
     build_in_shards(folder, [B, E, OTHER_A, NO_FEATURES], disk=disk)
 
@@ -196,6 +206,8 @@ SCENARIOS: dict[str, Scenario] = {
         _change_and_merge_with_all_columns,
         operations=60,
     ),
+    "refuse": Scenario([A, C, D], [A, C, D], _with_removals, _refuse, operations=13),
+    "add and merge with refusals": Scenario([A, C, D], [A, B, C, D, E], _with_refusals, _add_and_merge, operations=55),
     "keep similarity": Scenario([A, C, D], [A, C, D], _with_removals, _keep_similarity, operations=17, kept=(None, 0)),
     "keep another similarity": Scenario(
         [A, E, LARGE], [A, E, LARGE], _with_similarity, _keep_similarity, operations=20, kept=(1, 0)

@@ -52,7 +52,8 @@ WRONG_PICTURES = {
     "half": (png(0)[:4000], 422, "picture-unreadable"),
     "svg": (b'<svg xmlns="http://www.w3.org/2000/svg" onload="x()"/>', 415, "picture-kind"),
     "eps": (b"%!PS-Adobe-3.0 EPSF-3.0\nshowpage", 415, "picture-kind"),
-    "gif": (b"GIF89a\x01\x00\x01\x00\x80\x00\x00", 415, "picture-kind"),
+    "gif": (b"GIF89a\x01\x00\x01\x00\x80\x00\x00", 422, "picture-unreadable"),
+    "pdf": (b"%PDF-1.7\n", 415, "picture-kind"),
     "text": (b"../../etc/passwd", 415, "picture-kind"),
     "empty": (b"", 422, "picture-unreadable"),
 }

@@ -33,7 +33,7 @@ from resight.options import (
 from resight.postings import GEOMETRY, SHAPED
 from resight.recipes import RECIPES, Recipe
 from resight.scoring import MEASURES, Query, Scope, Similarity, collection_statistics, score_all
-from resight.store import Disk, Entry, Snapshot, Writer, create, open_snapshot
+from resight.store import Disk, Entry, Refusal, Snapshot, Writer, create, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.manifest import OPTIONAL
 from resight.store.segment import FOLDER
@@ -270,6 +270,14 @@ def cluster(folder: Path, count: int, *, kind: str = "random", sample: int = 10_
     """Put all pictures into clusters, in one commit by one writer."""
     with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:
         learn.learn_clusters(writer, ClusterOptions(count=count, kind=kind, sample=sample, dimensions=4))
+
+
+def refuse(folder: Path, *names: str, disk: Disk | None = None) -> None:
+    """Note that these files could not be read, in one commit by one writer."""
+    with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:
+        for name in names:
+            writer.refuse(name, Refusal(f"/{name}", "9 bytes", f"{name} is damaged"))
+        writer.commit()
 
 
 def keep_similarity(folder: Path, seed: int = 0, *, disk: Disk | None = None) -> None:

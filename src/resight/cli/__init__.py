@@ -9,7 +9,19 @@ from __future__ import annotations
 import io
 import sys
 
-from . import duplicating, evaluating, experimenting, indexes, indexing, learning, pairing, searching, serving, training
+from . import (
+    duplicating,
+    evaluating,
+    experimenting,
+    indexes,
+    indexing,
+    learning,
+    pairing,
+    searching,
+    serving,
+    training,
+    watching,
+)
 from .app import app
 from .output import printable
 
@@ -27,6 +39,7 @@ __all__ = [
     "searching",
     "serving",
     "training",
+    "watching",
 ]
 
 

@@ -22,8 +22,10 @@ from .output import printable, say_json
 FIRST = [
     "index",
     "search",
+    "watch",
     "serve",
     "duplicates",
+    "dismiss",
     "info",
     "remove",
     "check",

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+from fnmatch import translate
+from glob import escape
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError
-from ..urls import as_place, is_url
+from ..urls import absolute, as_place, is_url
 from ..wording import count
 from .app import AnIndex, AsJson, Set, command, default_index
-from .arguments import chosen_recipe, split_index, stored_key
+from .arguments import chosen_recipe, split_index
 from .output import counting, printable, say_json
+
+if TYPE_CHECKING:
+    from ..store import Snapshot
 
 
 @command
@@ -48,27 +55,53 @@ def info(place: AnIndex = None, as_json: AsJson = False) -> int:
 
 @command
 def remove(
-    keys: Annotated[list[str], typer.Argument(metavar="[INDEX] KEY...", help="Keys or paths of indexed pictures.")],
+    keys: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[INDEX] KEY...",
+            help="Keys or paths of indexed pictures, or patterns of these in quotes, such as '*/holiday/*.jpg'.",
+        ),
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Remove pictures from an index (the picture files stay)."""
+    """Remove pictures from an index (the picture files stay).
+
+    In patterns `*` and `?` stand for any characters, also for `/`, and `[ab]` for one of these. Case matters.
+    """
     from ..index import Index
 
     place, wanted = split_index(keys)
     if not wanted:
         raise UsageError("give at least one key: resight remove [INDEX] KEY…")
     with Index.open(place) as target:
-        gone = [given for given in wanted if (key := stored_key(target, given)) and target.remove(key)]
+        found = {word: _matching(target.snapshot, word) for word in wanted}
+        removed = list(dict.fromkeys(key for keys in found.values() for key in keys))
+        for key in removed if not dry_run else ():
+            target.remove(key)
         target.commit()
         left = len(target)
-    unknown = [key for key in wanted if key not in gone]
+    unknown = [word for word, keys in found.items() if not keys]
     if as_json:
-        say_json({"index": str(place), "removed": gone, "unknown": unknown, "pictures": left})
+        say_json({"index": str(place), "removed": removed, "unknown": unknown, "dry_run": dry_run, "pictures": left})
+    elif dry_run:
+        for key in removed:
+            typer.echo(printable(key))
+        typer.echo(f"{len(removed)} of {count(left)} would be removed")
     else:
-        typer.echo(f"{len(gone)} removed; {count(left)} left")
+        typer.echo(f"{len(removed)} removed; {count(left)} left")
     for key in unknown:
         typer.echo(f"not in the index: {printable(key)}", err=True)
     return 1 if unknown else 0
+
+
+def _matching(snapshot: Snapshot, word: str) -> list[str]:
+    """The key that this is, though it may hold the signs of a pattern; else those whose key or path matches it."""
+    if exact := [key for key in (word, absolute(word)) if snapshot.find(key)]:
+        return exact[:1]
+    pattern = word if is_url(word) else os.path.abspath(os.path.join(escape(os.getcwd()), word))
+    matches = re.compile(f"{translate(word)}|{translate(pattern)}").match
+    return [row.key for row in snapshot.rows() if matches(row.key) or (row.path and matches(row.path))]
 
 
 @command

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,10 +12,10 @@ from ..errors import UsageError
 from ..options import ClusterOptions, FeatureOptions, ImageOptions, IndexingOptions, Options, StoreOptions
 from ..recipes import recipe as named_recipe
 from ..urls import Place, as_place
-from ..wording import count
-from .app import NAMES_SHOWN, AsJson, GivenFeatures, Processes, Set, command, default_index
+from .app import AsJson, GivenFeatures, Processes, Set, command, default_index
 from .arguments import ENGINE, RAY_ADDRESS, build, given_features, parse_settings, take_in
-from .output import patience, printable, progress, say_json, stoppable
+from .folders import AllowEmpty, Exclude, Include, Into, RelativeTo, Tally
+from .output import patience, progress, stoppable
 
 if TYPE_CHECKING:
     from ..index import Index
@@ -29,17 +28,21 @@ def index(
         list[str] | None,
         typer.Argument(help="Folders, with all below them, and picture files; or their URLs.", show_default=False),
     ] = None,
-    into: Annotated[
-        str | None,
+    into: Into = None,
+    relative_to: RelativeTo = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    sync: Annotated[
+        bool,
         typer.Option(
-            metavar="INDEX",
-            help="The index, a folder or a URL; a new one is made. Default: $RESIGHT_INDEX or your data folder.",
+            "--sync",
+            help="Also drop pictures whose files are gone from the folders, or are left out by a pattern.",
         ),
-    ] = None,
-    relative_to: Annotated[
-        str | None,
-        typer.Option(metavar="FOLDER", help="Name pictures by their paths from this folder or URL."),
-    ] = None,
+    ] = False,
+    allow_empty: AllowEmpty = False,
+    retry_bad: Annotated[
+        bool, typer.Option("--retry-bad", help="Try files again that could not be read before and have not changed.")
+    ] = False,
     vocabulary: Annotated[
         Path | None, typer.Option(help="A vocabulary made by `resight train`, for a new index.")
     ] = None,
@@ -63,10 +66,14 @@ def index(
 ) -> int:
     """Add pictures to an index. Unchanged pictures are skipped, changed ones updated.
 
+    A file that was moved within the folders keeps its metadata. One that cannot be read is named once, and tried again
+    when it has changed.
+
     With --engine ray one commit at the end adds all of them. If it is interrupted, the same command resumes it.
     """
     from ..engine import engine_named
-    from ..images import find_pictures
+    from ..folders import list_pictures
+    from ..images import KINDS
     from ..ingest import file_key
     from ..interop import add_all
 
@@ -81,45 +88,37 @@ def index(
         raise UsageError("--features stands for pictures, their keys and settings of features; give it without these")
     for root in pictures or [] if relative_to else []:
         file_key(root, relative_to)  # one that lies outside is refused before any work
-    paths: list[Place] = list(find_pictures(pictures or []))
-    total = len(paths)
+    listing = list_pictures(pictures or [], include=include or (), exclude=exclude or ())
+    if (sync and not listing.folders) or (allow_empty and not sync):
+        raise UsageError("--sync drops pictures that are gone from folders: give one; --allow-empty goes with --sync")
+    total = len(listing.pictures)
     worker = engine_named(engine, processes=processes, address=ray_address, jobs=total)
-    started = time.monotonic()
-    added = updated = unchanged = 0
-    skipped: list[tuple[str, str]] = []
+    tally = Tally(listing)
     given = given_features(features, images)
     with given as file, _opened(place, changed, recipe, vocabulary, file) as target, stoppable() as stop:
         target.images, target.store = build(ImageOptions, changed), build(StoreOptions, changed)
         if file:
             total, outcomes = len(file.names), add_all(target, file, images=images)
         else:
-            outcomes = target.add_files(paths, relative_to=relative_to, engine=worker)
+            tally.changes = changes = target.changes(listing, allow_empty=allow_empty) if listing.folders else None
+            outcomes = target.add_files(
+                listing.pictures, relative_to=relative_to, engine=worker, changes=changes, retry_bad=retry_bad
+            )
         for outcome in progress(outcomes, total=total, text="indexing", idle=lambda one: one.unchanged):
-            if outcome.skipped:
-                skipped.append((outcome.key, outcome.skipped))
-            elif outcome.unchanged:
-                unchanged += 1
-            else:
-                updated += outcome.replaces
-                added += not outcome.replaces
+            tally.count(outcome)
             if stop.wanted:
                 break
+        if sync and not stop.wanted:  # after the new ones: until those are committed, metadata is in the old ones alone
+            tally.drop(target)
         target.commit()
         if clustering and not stop.wanted:
             _cluster(target, clustering, anew=not (pictures or features))
         now = len(target)
-    seconds = time.monotonic() - started
-    _tell(
-        {
-            "index": str(place), "added": added, "updated": updated, "unchanged": unchanged,
-            "skipped": [{"key": key, "reason": reason} for key, reason in skipped],
-            "pictures": now, "interrupted": stop.wanted, "seconds": round(seconds, 3),
-        },
-        as_json,
-    )  # fmt: skip
-    if pictures and total == 0:
-        typer.echo("no pictures found; resight reads JPEG, PNG, WebP, TIFF, BMP and HEIC files", err=True)
-    return 1 if skipped or stop.wanted or (pictures and total == 0) else 0
+    tally.tell(place, pictures=now, interrupted=stop.wanted, as_json=as_json)
+    nothing = bool(pictures) and total == 0 and not tally.dropped
+    if nothing:
+        typer.echo(f"no pictures found; resight reads {KINDS} files", err=True)
+    return 1 if tally.skipped or (sync and tally.empty) or stop.wanted or nothing else 0
 
 
 def _opened(
@@ -169,23 +168,3 @@ def _cluster(target: Index, wanted: ClusterOptions, *, anew: bool) -> None:
         target.learn.clusters(wanted)
     if lost := [name for name in before.contexts if name not in target.info().contexts]:
         typer.echo(f"context terms learnt by the old clusters are gone: {', '.join(lost)}; learn them again", err=True)
-
-
-def _tell(summary: dict[str, Any], as_json: bool) -> None:
-    """What became of the pictures that were to be indexed."""
-    if as_json:
-        say_json(summary)
-    else:
-        new, seconds, skipped = summary["added"] + summary["updated"], summary["seconds"], summary["skipped"]
-        rate = f", {new / seconds:.1f} pictures/s" if new and seconds and not summary["unchanged"] else ""
-        typer.echo(
-            f"{summary['added']} added, {summary['updated']} updated, {summary['unchanged']} unchanged, "
-            f"{len(skipped)} skipped in {seconds:.1f} s{rate}"
-        )
-        typer.echo(f"{printable(summary['index'])} holds {count(summary['pictures'])}")
-    for one in summary["skipped"][:NAMES_SHOWN]:
-        typer.echo(f"skipped {printable(one['reason'])}", err=True)
-    if len(summary["skipped"]) > NAMES_SHOWN:
-        typer.echo(f"… and {len(summary['skipped']) - NAMES_SHOWN} more; --json names all", err=True)
-    if summary["interrupted"]:
-        typer.echo("interrupted: what was done is kept; run the same command to go on", err=True)

@@ -226,6 +226,10 @@ class Stop:
 
     wanted = False
 
+    def is_set(self) -> bool:
+        """As a threading.Event, for libraries that take one."""
+        return self.wanted
+
 
 @contextmanager
 def stoppable() -> Iterator[Stop]:

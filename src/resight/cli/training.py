@@ -59,7 +59,7 @@ def train(
 ) -> int:
     """Make a vocabulary from your own pictures or features, for `resight index --vocabulary`."""
     from ..engine import engine_named
-    from ..images import find_pictures
+    from ..folders import find_pictures
     from ..machine import processors
     from ..vocabulary import rounds, sample
     from ..vocabulary import train as train_vocabulary

@@ -1,10 +1,11 @@
 """Pictures that belong together: identical files, copies of one photograph, pictures of one scene."""
 
 from .dismissed import dismiss, undismiss
-from .find import Duplicates, duplicates, known_kind, steps
 from .files import stored_path
+from .find import Duplicates, duplicates, known_kind, require_for_scenes, steps
 from .groups import ENOUGH, KINDS, SHARE, Group, Kind, Member, grown
 from .keep import Kept
+from .move import Move, carry_out, move_back, planned
 from .pairs import LOOKED_AT, SURE, Pair, confirmed_pairs, overlap
 
 __all__ = [
@@ -18,13 +19,18 @@ __all__ = [
     "Kept",
     "Kind",
     "Member",
+    "Move",
     "Pair",
+    "carry_out",
     "confirmed_pairs",
     "dismiss",
     "duplicates",
     "grown",
     "known_kind",
+    "move_back",
     "overlap",
+    "planned",
+    "require_for_scenes",
     "steps",
     "stored_path",
     "undismiss",

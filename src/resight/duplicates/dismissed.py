@@ -39,14 +39,14 @@ def dismiss(writer: Writer, keys: Iterable[str], kind: Kind) -> None:
     _store(writer, {**known, kind: [*others, contents]})
 
 
-def undismiss(writer: Writer, keys: Iterable[str] | None, kind: Kind) -> int:
-    """Forget this group, or all groups of any kind; how many there were."""
-    known = read_dismissed(writer.snapshot)
-    kept: dict[str, list[Contents]] = {}
-    if keys is not None:
-        contents = _contents(writer.snapshot, keys)
+def undismiss(writer: Writer, keys: Iterable[str] | None, kind: Kind) -> bool:
+    """Forget this group, or, whatever the kind, all; False if there was none."""
+    if keys is None:  # without reading them: that is how a damaged file is dropped
+        forgotten, kept = DISMISSED in writer.manifest.optional, dict[str, list[Contents]]()
+    else:
+        known, contents = read_dismissed(writer.snapshot), _contents(writer.snapshot, keys)
         kept = {**known, kind: [group for group in known.get(kind, []) if group != contents]}
-    forgotten = sum(map(len, known.values())) - sum(map(len, kept.values()))
+        forgotten = kept != {kind: [], **known}
     if forgotten:
         _store(writer, kept)
     return forgotten

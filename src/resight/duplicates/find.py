@@ -69,8 +69,7 @@ def duplicates(
     find: where the file of a picture is.
     """
     wanted = known_kind(kind)
-    if min_confidence is not None and wanted != "scene":
-        raise UsageError(f"min_confidence is for scenes: pixels decide what is {wanted}; leave it out")
+    require_for_scenes(wanted, min_confidence)
     search = _Search(snapshot, PictureFiles(find), done)
     if wanted == "scene":
         search.link_scenes(SURE if min_confidence is None else min_confidence)
@@ -80,8 +79,15 @@ def duplicates(
             search.link_copies()
     dismissed = read_dismissed(snapshot).get(wanted, [])
     found = list(search.groups(wanted, find))
-    shown = sorted((g for g in found if not is_dismissed(g, dismissed)), key=lambda g: (-len(g.pictures), g.pictures[0].key))
+    shown = sorted(
+        (g for g in found if not is_dismissed(g, dismissed)), key=lambda g: (-len(g.pictures), g.pictures[0].key)
+    )
     return Duplicates(tuple(shown), len(found) - len(shown), len(search.files.unread))
+
+
+def require_for_scenes(kind: Kind, min_confidence: float | None) -> None:
+    if min_confidence is not None and kind != "scene":
+        raise UsageError("min_confidence is for scenes: pixels alone decide about copies; leave it out")
 
 
 def known_kind(kind: str) -> Kind:
@@ -98,7 +104,7 @@ class _Search:
         self.snapshot, self.files, self.done = snapshot, files, done
         given = snapshot.settings.features.detector in (GIVEN, GIVEN_POINTS)
         rows = sorted(snapshot.rows(), key=lambda row: row.key)
-        # Files of the same content are one, also where no feature was found; but of given features, none are no content.
+        # The same content is one picture, also where no feature was found; but of given features, none are no content.
         contents = {row.key: row.key if given and not row.features else row.content for row in rows}
         numbers: dict[bytes | str, int] = {}
         self.number = {row.key: numbers.setdefault(contents[row.key], len(numbers)) for row in rows}

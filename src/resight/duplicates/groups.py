@@ -1,4 +1,4 @@
-"""Links between pictures → groups. A picture of two things is linked to pictures of either, so links alone would chain."""
+"""Links → groups. A picture of two things is linked to pictures of either, so links alone would make chains."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def grown(links: Int32, count: int, first: Sequence[int] | None = None) -> Int64
     """For each of ``count`` things the number of its group; links are pairs of things, in any order, perhaps repeated.
 
     One group is grown after the other. Among those that are in no group yet, the one that is linked to most of the
-    group is next, as long as it is linked to one in ``SHARE`` of it, or to ``ENOUGH``. Of equals the first one is taken.
+    group is next, as long as it is linked to one in ``SHARE`` of it, or to ``ENOUGH``. Of equals the first is taken.
 
     first: the order in which groups begin. Then a thing that is linked to the one that its group began with is in it:
         parts of a photograph belong to the whole, though not to each other. Without, groups begin with the thing that

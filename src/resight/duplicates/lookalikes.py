@@ -22,7 +22,9 @@ PLAIN = 1.0  # grey levels that a picture must vary by to be like anything
 
 # What a picture is turned into: exchange its axes, then mirror x, then y. All eight ways to lay it upon another.
 Orientation = tuple[bool, bool, bool]
-ORIENTATIONS: tuple[Orientation, ...] = tuple((t, x, y) for t in (False, True) for x in (False, True) for y in (False, True))
+ORIENTATIONS: tuple[Orientation, ...] = tuple(
+    (t, x, y) for t in (False, True) for x in (False, True) for y in (False, True)
+)
 
 
 def signature(pixels: Bytes) -> Float32:

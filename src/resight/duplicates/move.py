@@ -60,7 +60,7 @@ def carry_out(moves: Iterable[Move], folder: Path) -> Iterator[Move]:
 
 
 def move_back(folder: Path) -> tuple[int, list[Path]]:
-    """Undo all moves into a folder: how many files are back, and which could not be, since others are in their place."""
+    """Undo all moves into a folder: how many files are back, and which are not, since others are in their place."""
     try:
         with open(folder / LOG, newline="", encoding="utf-8", errors="surrogateescape") as file:
             lines = [(Path(source), folder / target) for source, target in csv.reader(file)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -14,10 +14,14 @@ from ..duplicates import Duplicates, dismiss, duplicates, known_kind, stored_pat
 from ..engine import Engine, LocalEngine
 from ..errors import IndexDamagedError, StoreError, UncommittedWarning, UsageError, VocabularyError
 from ..features import DETECTORS, require_known_detector
+from ..folders import Listing
 from ..ingest import (
+    BadFiles,
+    FolderChanges,
     Ingester,
     IngesterPlan,
     Job,
+    Moved,
     Outcome,
     Reader,
     Source,
@@ -25,6 +29,7 @@ from ..ingest import (
     content_hash,
     crashed,
     file_key,
+    folder_changes,
     query_of,
     query_of_stored,
 )
@@ -200,6 +205,13 @@ class Index:
         snapshot = self.snapshot
         return (_counted(row, snapshot) for row in snapshot.by_key(after))
 
+    def changes(self, listing: Listing, *, allow_empty: bool = False) -> FolderChanges:
+        """How folders (``list_pictures``) differ from what the index has from them; nothing is read but names.
+
+        allow_empty: count pictures as gone also where their folder has none at all, as if its disk were not mounted.
+        """
+        return folder_changes(self.snapshot, listing, allow_empty=allow_empty)
+
     def info(self) -> IndexInfo:
         """What the index holds and how it was made."""
         return index_info(self.place, self.snapshot)
@@ -241,6 +253,8 @@ class Index:
         relative_to: Place | None = None,
         engine: Engine | None = None,
         one_commit: bool = False,
+        changes: FolderChanges | None = None,
+        retry_bad: bool = False,
     ) -> Iterator[Outcome]:
         """Add many files, here or at URLs; yields what became of each, in order, as it happens.
 
@@ -253,20 +267,34 @@ class Index:
             use several machines, workers write segments of at most ``store.shard`` pictures, and all are committed
             after the last outcome was taken. If it is broken off, nothing is committed and nothing is lost: called
             again before another commit, it does what was not done. Outcomes have no entry then.
+        changes: what is gone from the folders of these files: a new file takes over the metadata of one that is gone
+            and had the same content.
+        retry_bad: try files again that could not be read before and have not changed since.
         """
-        jobs = (Job.for_file(path, key=file_key(path, relative_to)) for path in paths)
+        bad = BadFiles(self.writer(), self.images, retry=retry_bad)
+        jobs = bad.known(Job.for_file(path, key=file_key(path, relative_to)) for path in paths)
+        moved = changes.moved if changes else {}
         if one_commit or (engine and engine.across_machines):
-            workers = engine or LocalEngine()
-            yield from build(self.writer(), self._ingester_plan, jobs, engine=workers, most=self.store.shard)
+            plan, workers, most = self._ingester_plan(moved), engine or LocalEngine(), self.store.shard
+            built = build(self.writer(), plan, jobs, engine=workers, most=most, before_commit=bad.hand_over)
+            yield from bad.noted(built)
             self.refresh()
         else:
-            yield from self.add_jobs(jobs, engine=engine)
+            for outcome in bad.noted(self._add_jobs(jobs, engine, moved)):
+                bad.hand_over()
+                yield outcome
 
     def add_jobs(self, jobs: Iterable[Job], *, engine: Engine | None = None) -> Iterator[Outcome]:
         """As ``add_files``, for pictures in any form, each with a key and the file that it is found in."""
+        yield from self._add_jobs(jobs, engine, {})
+
+    def _add_jobs(self, jobs: Iterable[Job], engine: Engine | None, moved: Mapping[bytes, Moved]) -> Iterator[Outcome]:
         writer = self.writer()
         known = (replace(job, known=writer.known(job.key)) for job in jobs)
-        done = engine.run(self._ingester_plan, known, on_crash=crashed) if engine else map(self._ingester, known)
+        if engine:
+            done = engine.run(self._ingester_plan(moved), known, on_crash=crashed)
+        else:
+            done = map(replace(self._ingester, moved=moved), known)
         for outcome in done:
             if outcome.entry:
                 self._store(outcome.entry)
@@ -277,11 +305,20 @@ class Index:
         settings = self.settings
         return Ingester(Reader(settings.features, self.images), self._assigner_of(self.snapshot), settings.indexing)
 
-    @property
-    def _ingester_plan(self) -> IngesterPlan:
+    def _ingester_plan(self, moved: Mapping[bytes, Moved]) -> IngesterPlan:
         """For workers, which read the vocabulary themselves."""
         settings = self.settings
-        return IngesterPlan(self.path / VOCABULARY, settings.features, settings.indexing, self.images)
+        return IngesterPlan(self.path / VOCABULARY, settings.features, settings.indexing, self.images, moved)
+
+    def drop(self, changes: FolderChanges) -> None:
+        """Remove the pictures whose files are gone. Takes effect at the next commit."""
+        writer = self.writer()
+        for row in changes.gone:
+            known = writer.known(row.key)
+            if known and known.path == row.path:  # else another file has got this key since
+                writer.remove(row.key)
+        for key in changes.gone_bad:
+            writer.forget_refusal(key)
 
     def remove(self, key: str) -> bool:
         """Remove a picture; False if there is none with this key. Takes effect at the next commit."""
@@ -488,8 +525,8 @@ class Index:
         dismiss(self.writer(), keys, known_kind(kind))
         self.refresh()
 
-    def undismiss(self, keys: Iterable[str] | None = None, *, kind: str = "copy") -> int:
-        """Forget that such a group was dismissed, or all groups; how many were."""
+    def undismiss(self, keys: Iterable[str] | None = None, *, kind: str = "copy") -> bool:
+        """Forget that such a group was dismissed, or that any were; False if it was not."""
         self.commit()
         forgotten = undismiss(self.writer(), keys, known_kind(kind))
         self.refresh()

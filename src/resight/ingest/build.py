@@ -39,9 +39,19 @@ class Shard:
 
 
 def build(
-    writer: Writer, ingester: Callable[[], Ingest], jobs: Iterable[Job], *, engine: Engine, most: int
+    writer: Writer,
+    ingester: Callable[[], Ingest],
+    jobs: Iterable[Job],
+    *,
+    engine: Engine,
+    most: int,
+    before_commit: Callable[[], None] = lambda: None,
 ) -> Iterator[Outcome]:
-    """Add pictures in shards of at most ``most``; yields what became of each, and commits when all was taken."""
+    """Add pictures in shards of at most ``most``; yields what became of each, and commits when all was taken.
+
+    before_commit: makes changes that belong to the same commit. Any other commit would cost an interrupted build the
+    shards that are done.
+    """
     writer.begin_build()
     plan = BuilderPlan(writer.folder, writer.manifest.commit, ingester, writer.disk)
     for old in (writer.folder / shards.FOLDER).glob(f"*{CrashLog.SUFFIX}"):
@@ -61,6 +71,7 @@ def build(
             outcome = Outcome(**values)
             replaced += [outcome.key] if outcome.replaces else []
             yield outcome
+    before_commit()
     writer.commit_build(segments, base_commit=plan.commit, replaced=replaced)
 
 
@@ -70,20 +81,20 @@ def split_into_shards(jobs: Iterable[Job], most: int, *, build: object) -> Itera
     A shard also ends where a key says so, once in ``most`` keys: so a picture that comes or goes before a build is
     resumed changes the shards near it, and not all that follow.
     """
+    start = hashlib.blake2b(repr(build).encode(), digest_size=16)
     some: dict[str, Job] = {}
     for job in jobs:
         some[job.key] = job
         if len(some) == most or zlib.crc32(_bytes(job.key)) % most == 0:
-            yield _shard(some, build)
+            yield _shard(some, start.copy())
             some = {}
     if some:
-        yield _shard(some, build)
+        yield _shard(some, start.copy())
 
 
-def _shard(jobs: dict[str, Job], build: object) -> Shard:
-    name = hashlib.blake2b(repr(build).encode(), digest_size=16)
+def _shard(jobs: dict[str, Job], name: hashlib.blake2b) -> Shard:
     for key, job in jobs.items():
-        name.update(_bytes(f"{key}\0{job.path}\0"))
+        name.update(_bytes(f"{key}\0{job.path}\0{job.state}\0{job.refused}\0"))
     return Shard(name.hexdigest(), tuple(jobs.values()))
 
 

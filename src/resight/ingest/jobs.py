@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from ..errors import FeatureFileError, ImageError, UsageError
+from ..errors import FeatureFileError, ImageAccessError, ImageError, UsageError
 from ..options import FeatureOptions, ImageOptions, IndexingOptions
 from ..postings import encode
 from ..store import Entry, Known
@@ -23,6 +25,8 @@ class Job:
     source: Source
     path: str | None = None  # where the picture is found later: its file or URL, if it has one
     known: Known | None = None  # what is stored under this key
+    state: str | None = None  # of its file, before it is read: another one once the file has changed
+    refused: str | None = None  # why it could not be read before, if nothing has changed since
 
     @classmethod
     def for_file(cls, path: Place, *, key: str | None = None) -> Job:
@@ -45,11 +49,22 @@ class Outcome:
     replaces: bool = False  # the key was known with other content
     skipped: str | None = None
     unchanged: bool = False
+    known_bad: bool = False  # skipped without another try: it could not be read before, and has not changed
+    unreachable: bool = False  # skipped because of a disk or permissions, which says nothing about the picture
+    moved_from: str | None = None  # the key of a picture with the same content whose file is gone
 
 
 def crashed(job: Job) -> Outcome:
     """Of a job that killed who did it."""
     return Outcome(job.key, skipped=f"{job.name}: the decoder crashed on this file; convert it to PNG or JPEG")
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A stored picture whose file is gone: one with the same content elsewhere takes its place."""
+
+    key: str
+    metadata: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -59,23 +74,30 @@ class Ingester:
     reader: Reader
     assigner: Assigner
     indexing: IndexingOptions
+    moved: Mapping[bytes, Moved] = field(default_factory=dict)  # by content
 
     def __call__(self, job: Job) -> Outcome:
         """Pictures that cannot be read become skipped outcomes, not exceptions."""
+        if job.refused:
+            return Outcome(job.key, skipped=job.refused, known_bad=True)
         try:
             return self.ingest(job)
+        except ImageAccessError as error:
+            return Outcome(job.key, skipped=str(error), unreachable=True)
         except (ImageError, FeatureFileError) as error:
             return Outcome(job.key, skipped=str(error))
 
     def ingest(self, job: Job) -> Outcome:
-        """The same; pictures that cannot be read raise. A picture that was known keeps its metadata."""
+        """The same; pictures that cannot be read raise. A picture that was known, or has moved, keeps its metadata."""
         picture, known = self.reader.open(job.source, name=job.name), job.known
         if known and (picture.content, job.path) == (known.content, known.path):
             return Outcome(job.key, unchanged=True)
         entry = self.entry(picture.features(), key=job.key, content=picture.content, path=job.path)
         if known:
-            entry = replace(entry, metadata=known.metadata)
-        return Outcome(job.key, entry, replaces=known is not None)
+            return Outcome(job.key, replace(entry, metadata=known.metadata), replaces=True)
+        if moved := self.moved.get(picture.content):
+            return Outcome(job.key, replace(entry, metadata=moved.metadata), moved_from=moved.key)
+        return Outcome(job.key, entry)
 
     def entry(self, features: Features, *, key: str, content: bytes, path: str | None = None) -> Entry:
         """Features with their words, ready to be stored."""
@@ -91,10 +113,11 @@ class IngesterPlan:
     features: FeatureOptions
     indexing: IndexingOptions
     images: ImageOptions = field(default_factory=ImageOptions)
+    moved: Mapping[bytes, Moved] = field(default_factory=dict)
 
     def __call__(self) -> Ingester:
         reader = Reader(self.features, self.images)
-        return Ingester(reader, Assigner(Vocabulary.load(self.vocabulary)), self.indexing)
+        return Ingester(reader, Assigner(Vocabulary.load(self.vocabulary)), self.indexing, self.moved)
 
 
 @dataclass(frozen=True)

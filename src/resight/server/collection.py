@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from .. import images
-from ..duplicates import Group, Kind
+from ..duplicates import Duplicates, Kind
 from ..errors import ImageError, ImageSizeError, ResightError
 from ..index import Index
 from ..ingest import content_hash
@@ -107,8 +107,10 @@ class Collection:
         with self._given(*picture, name=name):
             return self.index.compare(*picture, key=key, other=other, region=region)
 
-    def duplicates(self, *, kind: Kind, min_confidence: float, done: Callable[[int], None]) -> list[Group]:
-        return self.index.duplicates(kind=kind, min_confidence=min_confidence, done=done)
+    def duplicates(self, *, kind: Kind, min_confidence: float | None, done: Callable[[int], None]) -> Duplicates:
+        return self.index.duplicates(
+            kind=kind, min_confidence=min_confidence, find=lambda row: self._uploaded(row) or row.path, done=done
+        )
 
     @contextmanager
     def _given(self, *pictures: bytes, name: str | None, known_as: str = "the query") -> Iterator[None]:
@@ -191,6 +193,14 @@ class Collection:
             index.commit()
         if file := self._uploaded(row):
             file.unlink(missing_ok=True)
+
+    def dismiss(self, keys: Sequence[str], *, kind: Kind) -> None:
+        with self._writing() as index:
+            index.dismiss(keys, kind=kind)
+
+    def undismiss(self, keys: Sequence[str], *, kind: Kind) -> None:
+        with self._writing() as index:
+            index.undismiss(keys, kind=kind)
 
     def _uploaded(self, row: Row) -> Path | None:
         """The file of a picture that was uploaded: beside the index, wherever both have been moved since."""

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..duplicates import Group, Kind
+from ..duplicates import Duplicates, Group, Kind, steps
 from ..index import Index
 from .collection import Collection
 from .problems import Problem
@@ -25,16 +25,16 @@ class Job:
     """What was asked for, and how far it has come."""
 
     kind: Kind
-    min_confidence: float
+    min_confidence: float | None
     total: int
     commit: int
     done: int = 0
-    groups: list[Group] | None = None  # once it is done
+    found: Duplicates | None = None  # once it is done
     failed: bool = False
 
     @property
     def state(self) -> JobState:
-        return "failed" if self.failed else "running" if self.groups is None else "done"
+        return "failed" if self.failed else "running" if self.found is None else "done"
 
 
 class Groups:
@@ -44,17 +44,17 @@ class Groups:
         self._job: Job | None = None
         self._starting, self._stop = threading.Lock(), threading.Event()
 
-    def start(self, collection: Collection, *, kind: Kind, min_confidence: float) -> Job:
+    def start(self, collection: Collection, *, kind: Kind, min_confidence: float | None) -> Job:
         """Begin. Raises Problem while other work goes on."""
         with self._starting:
             if (job := self._job) and job.state == "running":
-                raise Problem("already-running", f"{job.done} of {job.total} pictures are compared; wait until all are")
+                raise Problem("already-running", f"{job.done} of {job.total} steps are done; wait until all are")
             facts = collection.index.info()
-            self._job = job = Job(kind, min_confidence, facts.pictures, facts.commit)
+            self._job = job = Job(kind, min_confidence, steps(kind, facts.pictures), facts.commit)
         threading.Thread(target=self._work, args=(collection, job), name="duplicates", daemon=True).start()
         return job
 
-    def job(self, kind: Kind, min_confidence: float) -> Job | None:
+    def job(self, kind: Kind, min_confidence: float | None) -> Job | None:
         """What has become of this work, if it was the last."""
         job = self._job
         return job if job and (job.kind, job.min_confidence) == (kind, min_confidence) else None
@@ -69,7 +69,7 @@ class Groups:
                 raise _Stopped
 
         try:
-            job.groups = collection.duplicates(kind=job.kind, min_confidence=job.min_confidence, done=done)
+            job.found = collection.duplicates(kind=job.kind, min_confidence=job.min_confidence, done=done)
         except Exception:
             job.failed = True
             if not self._stop.is_set():  # what fails then fails because the index is closed

@@ -18,7 +18,7 @@ MOST = 500  # hits that can be paged through, and of anything on a page
 PICTURE = {
     "requestBody": {
         "required": True,
-        "description": "The picture's file: JPEG, PNG, WebP, TIFF, BMP or HEIC, told by content.",
+        "description": "The picture's file: JPEG, PNG, WebP, GIF, TIFF, BMP, HEIC or camera RAW, told by content.",
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
@@ -50,6 +50,10 @@ async def _key(request: Request, key: Annotated[str, Query(description="An index
     return _named(request, "key")
 
 
+async def _keys(request: Request, key: Annotated[list[str], Query(description="Indexed pictures.")]) -> list[str]:
+    return parse_qs(request.url.query, keep_blank_values=True, errors="surrogateescape")["key"]
+
+
 async def _one(request: Request, one: Annotated[str, Query(description="An indexed picture.")]) -> str:
     return _named(request, "one")
 
@@ -76,6 +80,7 @@ async def _body(request: Request) -> bytes:
 
 
 Key = Annotated[str, Depends(_key)]
+Keys = Annotated[list[str], Depends(_keys)]
 One = Annotated[str, Depends(_one)]
 Other = Annotated[str, Depends(_other)]
 KeyInPath = Annotated[str, Depends(_key_in_path)]

@@ -178,8 +178,16 @@ class Member(BaseModel):
     key: str
     width: int
     height: int
-    confidence: float
+    confidence: float | None
+    correlation: float | None
     links: Links
+
+
+class Kept(BaseModel):
+    """The picture to keep of a group of copies, and why."""
+
+    key: str
+    reason: str
 
 
 class Together(BaseModel):
@@ -187,14 +195,23 @@ class Together(BaseModel):
 
     kind: Kind
     pictures: list[Member]
+    keep: Kept | None
 
     @classmethod
     def of(cls, group: Group) -> Together:
         members = [
-            Member(key=p.key, width=p.width, height=p.height, confidence=p.confidence, links=Links.of(p.key))
+            Member(
+                key=p.key,
+                width=p.width,
+                height=p.height,
+                confidence=p.confidence,
+                correlation=p.correlation,
+                links=Links.of(p.key),
+            )
             for p in group.pictures
         ]
-        return cls(kind=group.kind, pictures=members)
+        kept = Kept(key=group.keep.key, reason=group.keep.reason) if group.keep else None
+        return cls(kind=group.kind, pictures=members, keep=kept)
 
 
 class Duplicates(BaseModel):
@@ -206,6 +223,8 @@ class Duplicates(BaseModel):
     groups: list[Together]
     next: str | None
     commit: int | None
+    dismissed: int  # groups that are left out
+    unread: int  # pictures whose pixels could not be compared
 
 
 class Health(BaseModel):

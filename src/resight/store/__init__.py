@@ -8,6 +8,7 @@ from .entry import Entry, Known
 from .manifest import Manifest, Settings
 from .manifest import read as read_manifest
 from .merge import clusters_of
+from .refusals import Refusal
 from .remote import Remote, RemoteWriter
 from .segment import Segment
 from .snapshot import Snapshot, open_snapshot
@@ -21,6 +22,7 @@ __all__ = [
     "Known",
     "Manifest",
     "References",
+    "Refusal",
     "Remote",
     "RemoteWriter",
     "Row",

@@ -24,7 +24,8 @@ NAME = "manifest"
 MAGIC = "resight-index"
 OPTIONAL = "optional"  # the folder of a commit's optional files
 # Names of optional files: of a commit, and of a segment.
-CONTEXT, CLUSTERS, SIMILARITY, DISMISSED = "context-", "clusters", "similarity", "dismissed"
+CONTEXT, CLUSTERS, SIMILARITY = "context-", "clusters", "similarity"
+REFUSED, DISMISSED = "refused", "dismissed"
 TERMS = "terms-"
 LEARNT = "learnt"  # what segments have terms of beside contexts: the similarity's s(0, d) of each picture
 
@@ -117,6 +118,11 @@ class Manifest:
         return self.optional.get(SIMILARITY)
 
     @property
+    def refused(self) -> FileRecord | None:
+        """Which files could not be read."""
+        return self.optional.get(REFUSED)
+
+    @property
     def pictures(self) -> int:
         return sum(s.pictures - s.dead_pictures for s in self.segments)
 
@@ -145,7 +151,7 @@ class Manifest:
 
 
 def _is_known(name: str) -> bool:
-    return name in (CLUSTERS, SIMILARITY, DISMISSED) or name.startswith(CONTEXT)
+    return name in (CLUSTERS, SIMILARITY, REFUSED, DISMISSED) or name.startswith(CONTEXT)
 
 
 def write(folder: Path, manifest: Manifest, disk: Disk) -> None:

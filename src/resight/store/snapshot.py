@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from ..scoring import SegmentView, Similarity, Tables, idf_weights
 from ..types import Bytes, Float32, Int64, Words
 from ..vocabulary import Vocabulary
 from . import manifest as manifests
+from . import refusals
 from .checked import map_bytes, unreadable
 from .manifest import DISMISSED, LEARNT, FileRecord, Manifest, Settings
+from .refusals import Refusal
 from .segment import Segment, living_by_key, read_whole
 from .table import Row
 
@@ -37,6 +40,7 @@ class Snapshot:
         self.segments: list[Segment] = []
         self._clusters_file = _opened(folder, manifest.clusters)
         self._dismissed_file = _opened(folder, manifest.optional.get(DISMISSED))
+        self._refused_file = _opened(folder, manifest.refused)
         similarity = _opened(folder, manifest.similarity)
         # Views hold these instead of the snapshot, which holds the views: a circle would keep the files of a replaced
         # snapshot open until garbage is collected, instead of until its last search ends.
@@ -86,6 +90,14 @@ class Snapshot:
         data = _checked(self.folder, self.manifest.clusters, self._clusters_file, remedy)
         return Clusters.from_bytes(data) if data else None
 
+    @cached_property
+    def refused(self) -> dict[str, Refusal]:
+        """Files that could not be read, by key. If this is damaged, they are tried again: `resight check` says so."""
+        with suppress(IndexDamagedError):
+            data = _checked(self.folder, self.manifest.refused, self._refused_file, "`resight index --retry-bad`")
+            return refusals.from_bytes(data) if data else {}
+        return {}
+
     @property
     def similarity(self) -> Similarity | None:
         """What was learnt for these pictures, with the words of their only vocabulary."""
@@ -94,7 +106,7 @@ class Snapshot:
     @property
     def dismissed(self) -> bytes | None:
         """Groups that were called no duplicates, as they were stored."""
-        remedy = f"`resight duplicates --forget-dismissed {self.folder}`"
+        remedy = f"`resight dismiss {self.folder} --forget`"
         return _checked(self.folder, self.manifest.optional.get(DISMISSED), self._dismissed_file, remedy)
 
     @property

@@ -27,13 +27,14 @@ from ..options import StoreOptions
 from ..postings import count
 from ..types import Float32, Int64, UInt32
 from . import manifest as manifests
-from . import shards
+from . import refusals, shards
 from .addition import References, write_addition
 from .disk import Disk, writing
 from .entry import Entry, Known, encode_text
 from .lock import WriterLock
-from .manifest import OPTIONAL, FileRecord, Manifest, SegmentRecord
+from .manifest import OPTIONAL, REFUSED, FileRecord, Manifest, SegmentRecord
 from .merge import Numbering, choose, clusters_of, merge, renumber
+from .refusals import Refusal
 from .segment import FOLDER, Dead, Segment, with_terms, write_beside
 from .shards import FOLDER as SHARDS
 from .snapshot import Snapshot
@@ -53,6 +54,7 @@ class Writer:
         self._removed: dict[str, set[int]] = {}  # segment name → ordinals
         self._removed_keys: set[str] = set()  # since the last commit
         self._built: list[SegmentRecord] = []  # segments that a build has written
+        self._refused: dict[str, Refusal] | None = None  # those of the next commit; None: as they were
         self._references = References()
         self._refusal: str | None = None  # why this writer can write no more
         manifests.read(folder)  # a missing or damaged index is said so before it is locked
@@ -94,6 +96,28 @@ class Writer:
             found = None if row.ordinal in self._removed.get(segment.record.name, ()) else row
         return Known(found.content, found.path, found.metadata) if found else None
 
+    @property
+    def refused(self) -> Mapping[str, Refusal]:
+        """Files that could not be read, by key, counting what is not committed yet."""
+        return self._base.refused if self._refused is None else self._refused
+
+    def refuse(self, key: str, refusal: Refusal) -> None:
+        """Note that the file with this key could not be read; a picture that is stored under it stays."""
+        if self.refused.get(key) != refusal:
+            self.forget_refusal(key)  # so that it becomes the last
+            self._next_refused()[key] = refusal
+
+    def forget_refusal(self, key: str) -> None:
+        """The file with this key can be read, or is gone."""
+        if key in self.refused:
+            del self._next_refused()[key]
+
+    def _next_refused(self) -> dict[str, Refusal]:
+        """To be changed."""
+        if self._refused is None:
+            self._refused = dict(self._base.refused)
+        return self._refused
+
     def add(self, entry: Entry) -> None:
         """Add a picture, or replace the one with the same key."""
         settings = self.manifest.settings
@@ -125,6 +149,7 @@ class Writer:
     def remove(self, key: str) -> bool:
         """Remove a picture; False if there was none. One that a build is adding is not committed with it."""
         self._removed_keys.add(key)
+        self.forget_refusal(key)
         if self._added.pop(key, None):
             return True
         located = self._base.locate(key)
@@ -139,7 +164,8 @@ class Writer:
         """Make all changes since the last commit durable and visible at once; False if there were none."""
         if self._refusal:
             raise StoreError(self._refusal)
-        if not self.has_changes:
+        refused = None if self._refused == self._base.refused else self._refused
+        if not self.has_changes and refused is None:
             return False
         with self._changing_disk():
             records = [record for segment in self._base.segments if (record := self._without_removed(segment))]
@@ -149,7 +175,11 @@ class Writer:
             if self._added:
                 added, name = list(self._added.values()), f"{self._next:08d}"
                 records.append(write_addition(self._base, name, added, references=self._references, disk=self.disk))
-            self._replace(records)
+            changed = None
+            if refused is not None:
+                changed = self._write_optional({REFUSED: refusals.to_bytes(refused) if refused else None})
+            self._replace(records, changed)
+            self._refused = None
             self._added.clear()
             self._built.clear()
             self._removed.clear()
@@ -259,7 +289,7 @@ class Writer:
         for name, data in files.items():
             records[name] = None
             if data is not None:
-                path = folder / f"{name}-{self._next:08d}.npz"
+                path = folder / f"{name}-{self._next:08d}.{'json' if name == REFUSED else 'npz'}"
                 self.disk.write(path, data)
                 self.disk.sync(path)
                 records[name] = FileRecord(f"{OPTIONAL}/{path.name}", len(data), zlib.crc32(data))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...images import find_pictures
+from ...folders import find_pictures
 from ..measures import Truth
 from .dataset import Dataset, DatasetError, Query, as_root
 from .folders import load_groups, load_pairs

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import UsageError
-from ...images import find_pictures, is_picture_name
+from ...folders import find_pictures
+from ...images import is_picture_name
 from ...types import Region
 from ..measures import Truth
 

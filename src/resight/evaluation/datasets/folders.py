@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from ...images import find_pictures
+from ...folders import find_pictures
 from ..measures import Truth
 from .dataset import Dataset, DatasetError, Query, as_root, group_queries, key_of, read_text, require
 

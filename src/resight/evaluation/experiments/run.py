@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...errors import UsageError
-from ...images import find_pictures
+from ...folders import find_pictures
 from ...vocabulary import Vocabulary
 from ..datasets import Dataset, load
 from ..runner import Progress, Runner, silent

@@ -38,7 +38,7 @@ export function button(text, onclick, className = "") {
 
 /** A button that opens the chooser of files, on phones also the camera. @param {(files: File[]) => void} chosen */
 export function fileButton(text, chosen, { multiple = false, camera = false, className = "button" } = {}) {
-  const input = element("input", { type: "file", className: "unseen", accept: "image/*,.heic,.heif,.tif,.tiff", multiple });
+  const input = element("input", { type: "file", className: "unseen", accept: "image/*,.heic,.heif,.tif,.tiff,.arw,.cr2,.cr3,.dng,.nef,.nrw,.orf,.pef,.raf,.rw2,.srw", multiple });
   if (camera) input.setAttribute("capture", "environment");
   input.onchange = () => {
     const files = [...input.files];

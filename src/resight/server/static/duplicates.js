@@ -6,10 +6,16 @@ import { button, count, element, loading, nothing, problem, say, title } from ".
 import { address } from "./query.js";
 import { mark, markButton, reflect } from "./removal.js";
 
-const KINDS = { copy: "Copies", scene: "Same scene" };
+const KINDS = { identical: "Identical", copy: "Copies", scene: "Same scene" };
 const ABOUT = {
-  copy: "Copies are the same picture as a whole: resized, compressed or retouched, perhaps. Open one to compare it.",
-  scene: "Pictures of one scene show the same thing, perhaps from elsewhere. Open one to compare it.",
+  identical: "Identical pictures have the same pixels, perhaps in files of different formats.",
+  copy: "Copies are one photograph: resized, compressed, recoloured, cropped, framed, mirrored or turned, perhaps.",
+  scene: "These are different photographs of the same thing. Open one to compare it.",
+};
+const NONE = {
+  identical: "No two pictures have the same pixels.",
+  copy: "No picture is a copy of another.",
+  scene: "No two show the same thing.",
 };
 const POLL = 0.7; // seconds
 
@@ -23,7 +29,8 @@ export const root = element("div", {}, element("div", { className: "tools bar" }
 
 /** @param {Map<string, string>} parameters `kind` and, for later groups, `after` @param {AbortSignal} signal */
 export async function show(parameters, signal) {
-  const kind = parameters.get("kind") === "scene" ? "scene" : "copy";
+  const asked = parameters.get("kind");
+  const kind = asked in KINDS ? asked : "copy";
   const after = parameters.get("after");
   Object.keys(KINDS).forEach((name, n) => links[n].setAttribute("aria-current", name === kind ? "page" : "false"));
   about.textContent = ABOUT[kind];
@@ -39,13 +46,13 @@ export async function show(parameters, signal) {
 
 /** Show progress until it is done. */
 async function wait(found, look, signal) {
-  const bar = element("progress", { max: Math.max(1, found.total), "aria-label": "Pictures compared" });
+  const bar = element("progress", { max: Math.max(1, found.total), "aria-label": "Work done" });
   const text = element("p", {});
   outcome.replaceChildren(element("div", { className: "nothing" }, text, bar));
   say("Comparing every picture with the others …");
   while (found.state === "running") {
     bar.value = found.done;
-    text.textContent = `Compared ${found.done} of ${count(found.total)} …`;
+    text.textContent = `Comparing: ${percent(found.total ? found.done / found.total : 0)} …`;
     await pause(POLL, signal);
     found = await look();
   }
@@ -78,15 +85,16 @@ function starter(text, kind, signal) {
   return made;
 }
 
-function list(kind, { groups, next }, stale, signal) {
+function list(kind, { groups, next, dismissed, unread }, stale, signal) {
   const again = starter("Look again", kind, signal);
   const parts = [];
   if (stale) parts.push(element("p", { className: "notice" }, "The collection has changed since. ", again));
   if (!groups.length) {
-    const text = element("p", {}, kind === "copy" ? "No picture is a copy of another." : "No two show the same thing.");
-    parts.push(nothing("Nothing belongs together", text));
+    parts.push(nothing("Nothing belongs together", element("p", {}, NONE[kind])));
   }
-  parts.push(...groups.map((group, number) => groupOf(group.pictures, number + 1)));
+  parts.push(...groups.map((group, number) => groupOf(kind, group, number + 1)));
+  if (dismissed) parts.push(element("p", { className: "hint" }, `${count(dismissed, "group")} left out: no duplicates, you said.`));
+  if (unread) parts.push(element("p", { className: "notice" }, `${count(unread)} could not be compared: the file is gone or has changed.`));
   if (next) parts.push(element("p", { className: "more" }, pageLink(kind, next)));
   outcome.replaceChildren(...parts);
   reflect();
@@ -97,20 +105,48 @@ function pageLink(kind, after) {
   return element("a", { className: "button", href: address("duplicates", { kind, after }) }, "More groups ›");
 }
 
-/** A group, the picture with the most pixels first. */
-function groupOf(pictures, number) {
+/** A group, the picture with the most pixels first. Of copies one is suggested, and the others can be marked at once. */
+function groupOf(kind, { pictures, keep: kept }, number) {
+  const keys = pictures.map((one) => one.key);
   const cards = pictures.map((picture, at) => {
-    const { key, width, height, confidence } = picture;
+    const { key, width, height, confidence, correlation } = picture;
     const name = nameOf(picture);
-    const keep = button("Keep only this", () => {
-      mark([key], false);
-      mark(pictures.map((one) => one.key).filter((other) => other !== key), true); // prettier-ignore
-    });
-    keep.setAttribute("aria-label", `Keep only ${name}, and mark the others to be removed`);
     const href = address("match", { key: pictures[at ? 0 : 1].key }, { with: key, alone: 1 });
-    const lines = [`${width} × ${height} · ${percent(confidence)}`];
-    return card(picture, { href, lines, tools: [keep, markButton(key, name)] });
+    const lines = [`${width} × ${height} · ${confidence === null ? `${percent(correlation)} alike` : percent(confidence)}`];
+    const tools = [markButton(key, name)];
+    if (kept) {
+      if (key === kept.key) lines.push(`Best: ${kept.reason}`);
+      const keep = button("Keep only this", () => {
+        mark([key], false);
+        mark(keys.filter((other) => other !== key), true); // prettier-ignore
+      }, key === kept.key ? "main" : "");
+      keep.setAttribute("aria-label", `Keep only ${name}, and mark the others to be removed`);
+      tools.unshift(keep);
+    }
+    return card(picture, { href, lines, tools });
   });
-  const head = element("h2", {}, count(pictures.length));
-  return element("section", { className: "group", "aria-label": `Group ${number}` }, head, element("ul", { className: "grid" }, ...cards));
+  const failures = element("div", {});
+  const grid = element("ul", { className: "grid" }, ...cards);
+  const dismissal = button("Not duplicates", () => dismiss(true));
+  const head = element("div", { className: "tools bar" }, element("h2", {}, count(pictures.length)), dismissal);
+  const section = element("section", { className: "group", "aria-label": `Group ${number}` }, head, failures, grid);
+  /** Leave the group out from now on, or take that back. */
+  async function dismiss(on) {
+    dismissal.disabled = true;
+    failures.replaceChildren();
+    try {
+      const query = new URLSearchParams([["kind", kind], ...keys.map((key) => ["key", key])]);
+      await send(on ? "POST" : "DELETE", `duplicates/dismissed?${query}`);
+      if (on) mark(keys, false);
+      grid.hidden = on;
+      dismissal.textContent = on ? "Undo" : "Not duplicates";
+      dismissal.onclick = () => dismiss(!on);
+      say(on ? "The group is left out until it gains a picture." : "The group is shown again.");
+    } catch (error) {
+      failures.replaceChildren(problem(error, () => dismiss(on)));
+    } finally {
+      dismissal.disabled = false;
+    }
+  }
+  return section;
 }
