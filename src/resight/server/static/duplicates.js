@@ -1,6 +1,6 @@
 /** Duplicates: groups of copies or of pictures of one scene; keep one of each and remove the others. */
 
-import { call, pause, send } from "./api.js";
+import { call, pause, quote, send } from "./api.js";
 import { card, nameOf, percent } from "./card.js";
 import { button, count, element, loading, nothing, problem, say, title } from "./dom.js";
 import { address } from "./query.js";
@@ -135,8 +135,8 @@ function groupOf(kind, { pictures, keep: kept }, number) {
     dismissal.disabled = true;
     failures.replaceChildren();
     try {
-      const query = new URLSearchParams([["kind", kind], ...keys.map((key) => ["key", key])]);
-      await send(on ? "POST" : "DELETE", `duplicates/dismissed?${query}`);
+      const named = keys.map((key) => `key=${quote(key)}`).join("&");
+      await send(on ? "POST" : "DELETE", `duplicates/dismissed?kind=${kind}&${named}`);
       if (on) mark(keys, false);
       grid.hidden = on;
       dismissal.textContent = on ? "Undo" : "Not duplicates";
