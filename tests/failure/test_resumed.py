@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 from contextlib import closing
 from pathlib import Path
 
@@ -15,9 +14,9 @@ from resight.store import manifest as manifests
 from resight.store.segment import FOLDER
 
 from ..support.stored import QuickDisk, build, build_in_shards, change, leftovers
-from .children import act_and_die, start
+from .children import kill
 from .disks import CountingDisk, Fate, FullDisk, VolatileDisk, strikes
-from .scenarios import KEPT_A, NO_FEATURES, OTHER_A, SCENARIOS, A, B, C, D, E, Judge, copy, last_commit
+from .scenarios import KEPT_A, NO_FEATURES, OTHER_A, SCENARIOS, A, B, C, D, E, Judge, copy, files_of, last_commit
 
 REMEDY = "No space left on device; what was committed before is safe: free some space"
 WANTED = [B, E, OTHER_A, NO_FEATURES]  # as in the scenario "build"
@@ -38,9 +37,7 @@ def test_repeated_after_death_at_every_operation(tmp_path: Path) -> None:
     left_over = set()
     for at, half in strikes(survey.done):
         folder = copy(prepared, tmp_path / "killed")
-        child = start(act_and_die, "build", folder, at, half)
-        child.join()
-        assert child.exitcode == -signal.SIGKILL
+        kill("build", folder, at, half)
         before = done(folder)
         committed = last_commit(folder) == last + 1
         assert check(folder).problems == ()  # what is there of a build is no damage
@@ -49,7 +46,7 @@ def test_repeated_after_death_at_every_operation(tmp_path: Path) -> None:
         assert asked == [e.key for e in WANTED if committed or e.key not in before]
         assert last_commit(folder) == last + 1  # there is nothing to commit twice
         assert leftovers(folder) == set()
-        assert judge.committed(folder, scenario, last=last)
+        assert judge.committed(files_of(folder), scenario, last=last)
         left_over.add(len(asked))
         shutil.rmtree(folder)
     assert len(left_over) >= 3
@@ -66,7 +63,7 @@ def test_repeated_after_the_disk_was_full_at_every_operation(tmp_path: Path) -> 
             build_in_shards(folder, WANTED, disk=FullDisk(at, half=half))
         build_in_shards(folder, WANTED)
         assert leftovers(folder) == set()
-        assert judge.committed(folder, scenario, last=last)
+        assert judge.committed(files_of(folder), scenario, last=last)
         shutil.rmtree(folder)
 
 
