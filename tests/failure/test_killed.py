@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from resight.store import Disk
+
 from .children import kill
+from .disks import CountingDisk
 from .scenarios import SCENARIOS, Judge, copy, files_of, last_commit, watch
 
 
@@ -31,3 +34,10 @@ def test_a_kill_leaves_what_could_be_seen_at_that_moment(name: str, tmp_path: Pa
         kill(name, folder, at, half)
         assert files_of(folder) == files
         shutil.rmtree(folder, ignore_errors=True)  # a killed ``create`` may have left nothing
+
+
+def test_one_of_these_has_operations_of_every_kind(tmp_path: Path) -> None:
+    scenario, survey = SCENARIOS["change and merge with all columns"], CountingDisk()
+    scenario.prepare(tmp_path / "index")
+    scenario.act(tmp_path / "index", survey)
+    assert {*survey.done} == {name for name in vars(Disk) if not name.startswith("_")}

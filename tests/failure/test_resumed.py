@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -28,7 +30,18 @@ def done(folder: Path) -> set[str]:
     return {outcome["key"] for built in shards.unfinished(folder, commit) for outcome in built.outcomes}
 
 
-def test_repeated_after_death_at_every_operation(tmp_path: Path) -> None:
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Builds name segments by chance. Here they number them from now on, so that equal indexes have equal files."""
+
+    def number() -> None:
+        numbers = count()
+        monkeypatch.setattr("secrets.token_hex", lambda size: f"{next(numbers):0{2 * size}x}")
+
+    return number
+
+
+def test_repeated_after_death_at_every_operation(names: Callable[[], None], tmp_path: Path) -> None:
     scenario, judge, prepared = SCENARIOS["build"], Judge(tmp_path), tmp_path / "prepared"
     scenario.prepare(prepared)
     last, survey = last_commit(prepared), CountingDisk()
@@ -41,6 +54,7 @@ def test_repeated_after_death_at_every_operation(tmp_path: Path) -> None:
         before = done(folder)
         committed = last_commit(folder) == last + 1
         assert check(folder).problems == ()  # what is there of a build is no damage
+        names()
         asked = build_in_shards(folder, WANTED)
         # After the commit all are analysed again, and found to be unchanged.
         assert asked == [e.key for e in WANTED if committed or e.key not in before]
@@ -52,13 +66,14 @@ def test_repeated_after_death_at_every_operation(tmp_path: Path) -> None:
     assert len(left_over) >= 3
 
 
-def test_repeated_after_the_disk_was_full_at_every_operation(tmp_path: Path) -> None:
+def test_repeated_after_the_disk_was_full_at_every_operation(names: Callable[[], None], tmp_path: Path) -> None:
     scenario, judge, prepared = SCENARIOS["build"], Judge(tmp_path), tmp_path / "prepared"
     scenario.prepare(prepared)
     last, survey = last_commit(prepared), CountingDisk()
     scenario.act(copy(prepared, tmp_path / "survey"), survey)
     for at, half in strikes(survey.done):
         folder = copy(prepared, tmp_path / "full")
+        names()
         with pytest.raises(StoreError, match=REMEDY):
             build_in_shards(folder, WANTED, disk=FullDisk(at, half=half))
         build_in_shards(folder, WANTED)
