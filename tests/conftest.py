@@ -59,6 +59,7 @@ SLOW = (
         "tests/test_images.py::test_flipped_bytes",
         "tests/test_images.py::test_reducing_while_decoding",
         "tests/test_index.py::test_threads_search_while",
+        "tests/test_urls.py::test_indexed_searched_drawn",
         "tests/vocabulary/test_assign.py::test_large_vocabularies",
         "tests/vocabulary/test_codes.py::test_learnt_codes_lie_nearer",
         "tests/vocabulary/test_codes.py::test_ready_codebooks_are_made",

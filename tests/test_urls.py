@@ -20,7 +20,6 @@ from resight.errors import ImageError, ImageSizeError, UsageError
 from resight.images import find_pictures, read_bytes
 from resight.ingest import file_key
 from resight.options import ImageOptions
-from resight.server import Collection
 from resight.urls import absolute, as_place, is_url
 
 from .support.commands import run_json
@@ -126,6 +125,8 @@ def test_without_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_indexed_searched_drawn_and_shown(memory: MemoryFileSystem, tmp_path: Path) -> None:
+    from resight.server import Collection  # takes long, and only this test needs it
+
     for seed in range(3):
         memory.put_file(str(write(tmp_path / "picture.png", texture(seed))), f"/photos/{seed}.png")
     memory.pipe_file("/photos/bad.png", b"no picture")
