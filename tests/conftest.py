@@ -48,6 +48,24 @@ SLOW = (
     *("tests/search/test_clusters", "tests/store/test_random_operations", "tests/store/test_clusters"),
     *("tests/test_index.py::test_results_do_not_depend", "tests/vocabulary/test_approximate"),
     *("tests/search/test_search.py::test_one_pattern", "tests/search/test_search.py::test_pictures_with_few_features"),
+    *(
+        "tests/features/test_hessian_affine.py::test_regions_follow",
+        "tests/features/test_sift.py::test_positions_of_a_reduced",
+        "tests/learn/test_similarity.py::test_an_interrupted_run",
+        "tests/rerank/test_verify.py::test_unrelated_ellipses",
+        "tests/scoring/test_neighbours.py::test_as_a_search_that_looks_at_everything",
+        "tests/store/test_round_trip.py::test_a_check_holds_some_rows",
+        "tests/test_docs.py::test_the_interop_examples",
+        "tests/test_images.py::test_flipped_bytes",
+        "tests/test_images.py::test_reducing_while_decoding",
+        "tests/test_index.py::test_threads_search_while",
+        "tests/test_urls.py::test_indexed_searched_drawn",
+        "tests/vocabulary/test_assign.py::test_large_vocabularies",
+        "tests/vocabulary/test_codes.py::test_learnt_codes_lie_nearer",
+        "tests/vocabulary/test_codes.py::test_ready_codebooks_are_made",
+        "tests/vocabulary/test_pca.py::test_large_vocabularies",
+        "tests/vocabulary/test_train.py::test_sample_is_uniform",
+    ),
 )
 
 

@@ -82,6 +82,11 @@ def imported(source: ast.Module, package: tuple[str, ...]) -> Iterator[str]:
             yield from (".".join([*start, alias.name]) for alias in node.names)
 
 
+@cache
+def imports(path: Path, package: tuple[str, ...]) -> list[str]:
+    return list(imported(parsed(path), package))
+
+
 def files() -> Iterator[tuple[str, Path, tuple[str, ...]]]:
     """(top-level module, file, package) of every source file except resight/__init__.py, which is above the order."""
     for path in sorted(ROOT.rglob("*.py")):
@@ -111,7 +116,7 @@ def test_imports_point_upwards() -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
         for module, path, package in files()
-        for name in imported(parsed(path), package)
+        for name in imports(path, package)
         if wrong_layer(module, name)
     ]
     assert wrong == []
@@ -122,7 +127,7 @@ def test_library_has_one_home(library: str) -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {library}"
         for module, path, package in files()
-        for name in imported(parsed(path), package)
+        for name in imports(path, package)
         if name.split(".")[0] == library and module not in HOMES[library]
     ]
     assert wrong == []

@@ -21,7 +21,6 @@ from resight.folders import find_pictures
 from resight.images import read_bytes
 from resight.ingest import file_key
 from resight.options import ImageOptions
-from resight.server import Collection
 from resight.urls import absolute, as_place, is_url
 
 from .support.commands import run_json
@@ -127,6 +126,8 @@ def test_without_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_indexed_searched_drawn_and_shown(memory: MemoryFileSystem, tmp_path: Path) -> None:
+    from resight.server import Collection  # takes long, and only this test needs it
+
     for seed in range(3):
         memory.put_file(str(write(tmp_path / "picture.png", texture(seed))), f"/photos/{seed}.png")
     memory.pipe_file("/photos/bad.png", b"no picture")

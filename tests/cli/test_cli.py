@@ -29,13 +29,29 @@ from ..support.pictures import texture, write
 from ..support.quantised import similarity
 
 
-@pytest.fixture
-def pictures(tmp_path: Path) -> Path:
-    folder = tmp_path / "pictures"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where each test finds four pictures; what ``resight index`` makes of them there, and copies to begin with."""
+    place = tmp_path_factory.mktemp("cli")
+    (place / "kept").mkdir()
     for seed in range(4):
-        write(folder / f"{seed}.png", texture(seed))
-    return folder
+        write(place / "kept" / f"{seed}.png", texture(seed))
+    shutil.copytree(place / "kept", place / "pictures")
+    run("index", place / "pictures", "--into", place / "i.resight", "--processes", 1)
+    return place
+
+
+@pytest.fixture
+def pictures(place: Path) -> Path:
+    """Four pictures, always at the same place, as if no test had been there."""
+    shutil.rmtree(place / "pictures")
+    return shutil.copytree(place / "kept", place / "pictures")
+
+
+@pytest.fixture
+def index(place: Path, pictures: Path, tmp_path: Path) -> Path:
+    """The index of the pictures, for one test alone."""
+    return shutil.copytree(place / "i.resight", tmp_path / "i.resight")
 
 
 def test_three_commands_with_the_default_index(pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,9 +104,7 @@ def test_strange_names(tmp_path: Path, name: str) -> None:
     assert run_json("remove", index, name)["pictures"] == 0
 
 
-def test_remove_check_merge(pictures: Path, tmp_path: Path) -> None:
-    index = tmp_path / "i.resight"
-    run("index", pictures, "--into", index, "--processes", 1)
+def test_remove_check_merge(pictures: Path, index: Path) -> None:
     assert run_json("remove", index, pictures / "0.png", "unknown", code=1) == {
         "index": str(index), "removed": [str(pictures / "0.png")], "unknown": ["unknown"], "dry_run": False,
         "pictures": 3,
@@ -101,42 +115,38 @@ def test_remove_check_merge(pictures: Path, tmp_path: Path) -> None:
     assert "is sound: 3 pictures" in run("check", index)
 
 
-def test_clusters(pictures: Path, tmp_path: Path) -> None:
-    into = tmp_path / "i.resight"
-    ask = ("search", into, pictures / "2.png", "--top", 1)
-    run("index", pictures, "--into", into, "--processes", 1)
+def test_clusters(pictures: Path, index: Path) -> None:
+    ask = ("search", index, pictures / "2.png", "--top", 1)
     assert "make them with `resight index --clusters`" in run_json(*ask, "--probe", 1, code=2)["error"]
-    assert run_json("index", "--into", into, "--clusters", 2)["pictures"] == 4
-    assert "clusters     2" in run("info", into)
+    assert run_json("index", "--into", index, "--clusters", 2)["pictures"] == 4
+    assert "clusters     2" in run("info", index)
     for recipe in ("expanded", "bow-l1"):
         assert "2.png" in run(*ask, "--probe", 1, "--recipe", recipe)
     write(pictures / "later.png", texture(30))
-    commit = run_json("info", into)["commit"]
-    assert run_json("index", pictures, "--into", into, "--clusters", 2, "--processes", 1)["added"] == 1
-    assert run_json("info", into)["commit"] == commit + 1, "there are such clusters already"
-    run("context", into, "--recipe", "context-l1", "--set", "context.probe=1")
-    assert len(run_json("info", into)["contexts"]) == 1
-    run("index", "--into", into, "--clusters", 3, "--set", "clusters.kind=random")
-    facts = run_json("info", into)
+    commit = run_json("info", index)["commit"]
+    assert run_json("index", pictures, "--into", index, "--clusters", 2, "--processes", 1)["added"] == 1
+    assert run_json("info", index)["commit"] == commit + 1, "there are such clusters already"
+    run("context", index, "--recipe", "context-l1", "--set", "context.probe=1")
+    assert len(run_json("info", index)["contexts"]) == 1
+    run("index", "--into", index, "--clusters", 3, "--set", "clusters.kind=random")
+    facts = run_json("info", index)
     assert (facts["clusters"], facts["contexts"]) == (3, [])
-    run("index", "--into", into, "--clusters", 0)
-    assert run_json("info", into)["clusters"] == 0
+    run("index", "--into", index, "--clusters", 0)
+    assert run_json("info", index)["clusters"] == 0
 
 
-def test_a_similarity_that_an_index_keeps(pictures: Path, tmp_path: Path) -> None:
-    into = tmp_path / "i.resight"
-    ask = ("search", into, pictures / "2.png", "--top", 1, "--recipe", "learnt")
-    run("index", pictures, "--into", into, "--processes", 1)
+def test_a_similarity_that_an_index_keeps(pictures: Path, index: Path) -> None:
+    ask = ("search", index, pictures / "2.png", "--top", 1, "--recipe", "learnt")
     assert "there is no learnt similarity here; learn one with `resight learn`" in run_json(*ask, code=2)["error"]
-    assert run_json("info", into)["similarity"] is None
-    assert "similarity   " not in run("info", into)
-    with Writer(into) as writer:
+    assert run_json("info", index)["similarity"] is None
+    assert "similarity   " not in run("info", index)
+    with Writer(index) as writer:
         kept = similarity(Vocabulary.ready().words)
         learn.keep_similarity(writer, kept)
-    assert run_json("info", into)["similarity"] == kept.fingerprint
-    assert f"similarity   {kept.fingerprint}" in run("info", into)
+    assert run_json("info", index)["similarity"] == kept.fingerprint
+    assert f"similarity   {kept.fingerprint}" in run("info", index)
     assert "2.png" in run(*ask)
-    assert "is sound: 4 pictures" in run("check", into)
+    assert "is sound: 4 pictures" in run("check", index)
 
 
 @pytest.mark.parametrize(
@@ -150,11 +160,9 @@ def test_a_similarity_that_an_index_keeps(pictures: Path, tmp_path: Path) -> Non
         (["--clusters", 9], "4 pictures cannot make 9 clusters; take fewer, or add pictures first"),
     ],
 )
-def test_clusters_that_are_refused(words: list[object], error: str, pictures: Path, tmp_path: Path) -> None:
-    into = tmp_path / "i.resight"
-    run("index", pictures, "--into", into, "--processes", 1)
-    assert error in run_json("index", "--into", into, *words, code=2)["error"]
-    assert run_json("info", into)["clusters"] == 0
+def test_clusters_that_are_refused(words: list[object], error: str, index: Path) -> None:
+    assert error in run_json("index", "--into", index, *words, code=2)["error"]
+    assert run_json("info", index)["clusters"] == 0
 
 
 def test_a_similarity_is_learnt_used_and_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,9 +231,7 @@ def test_context_is_learnt_used_and_forgotten(pictures: Path, tmp_path: Path) ->
     assert run_json("info", into)["contexts"] == ["context"]
 
 
-def test_damage_is_exit_code_3(pictures: Path, tmp_path: Path) -> None:
-    index = tmp_path / "i.resight"
-    run("index", pictures, "--into", index, "--processes", 1)
+def test_damage_is_exit_code_3(pictures: Path, index: Path) -> None:
     file = next(index.glob("segments/*/signature.npy"))
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
@@ -248,10 +254,8 @@ app(["show"])
 """
 
 
-def test_output_that_nobody_reads_is_exit_code_141(pictures: Path, tmp_path: Path) -> None:
+def test_output_that_nobody_reads_is_exit_code_141(index: Path) -> None:
     """Whatever the command has found, and whoever prints it; also an error."""
-    index = tmp_path / "i.resight"
-    run("index", pictures, "--into", index, "--processes", 1)
     next(index.glob("segments/*/signature.npy")).write_bytes(b"damaged")
     said = ([*PROGRAM, "check", index, "--json"], [*PROGRAM, "search", index, "--json"], [*PROGRAM, "recipes"])
     for words in (*said, [sys.executable, "-c", TABLE]):
@@ -294,10 +298,9 @@ def test_region_recipe_and_settings(pictures: Path, tmp_path: Path) -> None:
 
 
 def test_key_together_confidence_timings_and_drawing(
-    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pictures: Path, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index, sheet = tmp_path / "i.resight", tmp_path / "sheet.png"
-    run("index", pictures, "--into", index, "--processes", 1)
+    sheet = tmp_path / "sheet.png"
     write(pictures / "copy.png", texture(0))
     run("index", pictures, "--into", index, "--processes", 1)
     (by_key,) = run_json("search", index, "--key", pictures / "0.png", "--timings", "--draw", sheet)["results"]
@@ -370,9 +373,7 @@ def test_wrong_usage_is_exit_code_2(tmp_path: Path) -> None:
     run("search", tmp_path / "missing.resight", code=2)
 
 
-def test_several_queries_one_of_them_bad(pictures: Path, tmp_path: Path) -> None:
-    index = tmp_path / "i.resight"
-    run("index", pictures, "--into", index, "--processes", 1)
+def test_several_queries_one_of_them_bad(pictures: Path, index: Path) -> None:
     results = run_json("search", index, pictures / "0.png", pictures / "nothing.png", code=1)["results"]
     assert results[0]["hits"][0]["key"] == str(pictures / "0.png")
     assert "nothing.png" in results[1]["error"]
@@ -389,10 +390,8 @@ def test_several_queries_one_of_them_bad(pictures: Path, tmp_path: Path) -> None
     ],
 )
 def test_what_no_query_can_be_asked_is_said_once(
-    words: tuple[object, ...], message: str, pictures: Path, tmp_path: Path
+    words: tuple[object, ...], message: str, pictures: Path, index: Path
 ) -> None:
-    index = tmp_path / "i.resight"
-    run("index", pictures, "--into", index, "--processes", 1)
     assert message in run_json("search", index, pictures / "0.png", pictures / "1.png", *words, code=2)["error"]
 
 
@@ -489,7 +488,8 @@ def test_train_options_that_contradict_each_other(pictures: Path, tmp_path: Path
 def test_train_says_what_does_not_go_together(pictures: Path, tmp_path: Path) -> None:
     def refused(*settings: str, words: int = 60) -> str:
         chosen = [word for setting in settings for word in ("--set", f"vocabulary.{setting}")]
-        return str(run_json("train", pictures, "--words", words, "--out", tmp_path / "v.npz", *chosen, code=2)["error"])
+        options = ("--words", words, "--out", tmp_path / "v.npz", "--processes", 1)
+        return str(run_json("train", pictures, *options, *chosen, code=2)["error"])
 
     assert "not 60; the nearest is 64" in refused("branching=4")
     assert "cannot be one of 2 vocabularies" in refused("branching=4", "vocabularies=2", words=64)
@@ -568,17 +568,13 @@ def test_nothing_is_begun_that_cannot_end(pictures: Path, tmp_path: Path) -> Non
     assert "v.toml is a folder" in run_json(*words, code=2)["error"]
 
 
-def test_the_index_comes_first(pictures: Path, tmp_path: Path) -> None:
-    index = tmp_path / "i.resight"
-    run("index", pictures, "--into", index, "--processes", 1)
+def test_the_index_comes_first(pictures: Path, index: Path) -> None:
     assert "first" in run_json("search", pictures / "0.png", index, code=2)["error"]
     assert "give the path of a picture in it" in run_json("search", index, pictures, code=1)["error"]
     run("remove", index, code=2)
 
 
-def test_an_unrelated_query_finds_nothing(pictures: Path, tmp_path: Path) -> None:
-    index = tmp_path / "i.resight"
-    run("index", pictures, "--into", index, "--processes", 1)
+def test_an_unrelated_query_finds_nothing(index: Path, tmp_path: Path) -> None:
     assert ": 0 found" in run("search", index, write(tmp_path / "q.png", texture(77)), code=1)
 
 

@@ -39,6 +39,13 @@ def act_and_die(name: str, folder: Path, at: int, half: bool) -> None:
     SCENARIOS[name].act(folder, DeadlyDisk(at, half=half))
 
 
+def kill(name: str, folder: Path, at: int, half: bool) -> None:
+    """Have a scenario played by a process that is killed at this operation."""
+    child = start(act_and_die, name, folder, at, half)
+    child.join()
+    assert child.exitcode == -signal.SIGKILL, f"operation {at} was not reached"
+
+
 def hold_lock(folder: Path, ready: Connection) -> None:
     """Be a writer until killed."""
     with Writer(folder, disk=QuickDisk()):

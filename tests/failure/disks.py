@@ -21,13 +21,16 @@ from ..support.stored import QuickDisk
 
 
 class CountingDisk(QuickDisk):
-    """Lists the operations that were begun; ``strike`` may end the story at one of them, before it or half-way."""
+    """Lists the operations that were begun; ``strike`` may end the story at one of them, before it or half-way.
+
+    Where ``strike`` does not, the operation is done as if nothing had been.
+    """
 
     def __init__(self, at: int | None = None, *, half: bool = False) -> None:
         self.at, self.half = at, half
         self.done: list[str] = []
 
-    def strike(self) -> None:
+    def strike(self, number: int, half: bool) -> None:
         raise NotImplementedError
 
     def make_folder(self, path: Path) -> None:
@@ -35,22 +38,20 @@ class CountingDisk(QuickDisk):
         super().make_folder(path)
 
     def write(self, path: Path, data: bytes) -> None:
-        if self._begin("write"):
+        if (half := self._begin("write")) is not None:
             path.write_bytes(data[: len(data) // 2])
-            self.strike()
+            self.strike(half, True)
         super().write(path, data)
 
     def save_array(self, path: Path, array: npt.NDArray[Any]) -> None:
         half = self._begin("save_array")
         super().save_array(path, array)
-        if half:
-            self._halve(path)
+        self._halve(path, half)
 
     def create_array(self, path: Path, *, kind: npt.DTypeLike, rows: int) -> npt.NDArray[Any]:
         half = self._begin("create_array")
         array = super().create_array(path, kind=kind, rows=rows)
-        if half:
-            self._halve(path)
+        self._halve(path, half)
         return array
 
     @contextmanager
@@ -58,8 +59,7 @@ class CountingDisk(QuickDisk):
         half = self._begin("database")
         with super().database(path) as database:
             yield database
-        if half:
-            self._halve(path)
+        self._halve(path, half)
 
     def sync(self, path: Path) -> None:
         self._begin("sync")
@@ -71,25 +71,31 @@ class CountingDisk(QuickDisk):
 
     def remove(self, path: Path) -> None:
         half = self._begin("remove")
-        if half and path.is_dir():
-            inside = sorted(path.iterdir())
+        if half is not None:
+            inside = sorted(path.iterdir()) if path.is_dir() else []
             for file in inside[: len(inside) // 2]:
                 file.unlink()
-        if half:
-            self.strike()
+            self.strike(half, True)
         super().remove(path)
 
-    def _begin(self, operation: str) -> bool:
-        """Count it. True if it is to be done by half."""
-        fatal = len(self.done) == self.at
+    def _begin(self, operation: str) -> int | None:
+        """Count it. Its number, if it is to be done by half."""
+        number = len(self.done)
         self.done.append(operation)
-        if fatal and not self.half:
-            self.strike()
-        return fatal
+        if number != self.at:
+            return None
+        if self.half:
+            return number
+        self.strike(number, False)
+        return None
 
-    def _halve(self, path: Path) -> None:
-        os.truncate(path, path.stat().st_size // 2)
-        self.strike()
+    def _halve(self, path: Path, number: int | None) -> None:
+        if number is not None:
+            whole = path.read_bytes()
+            os.truncate(path, len(whole) // 2)
+            self.strike(number, True)
+            with path.open("r+b") as file:
+                file.write(whole)
 
 
 DIVISIBLE = {"write", "save_array", "create_array", "database", "remove"}  # can be interrupted half-way
@@ -104,15 +110,37 @@ def strikes(operations: list[str]) -> list[tuple[int, bool]]:
 class DeadlyDisk(CountingDisk):
     """Kills its process, which gets no chance to clean up."""
 
-    def strike(self) -> None:
+    def strike(self, number: int, half: bool) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 class FullDisk(CountingDisk):
     """Has no room left at the chosen operation."""
 
-    def strike(self) -> None:
+    def strike(self, number: int, half: bool) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+class WatchedDisk(CountingDisk):
+    """Lets ``look`` see what a kill would leave at every point, given the number of the operation and if it is half
+    done.
+
+    A killed process does nothing more, and the system keeps what it has written: that is what can be seen of it at that
+    moment.
+    """
+
+    def __init__(self, look: Callable[[int, bool], None]) -> None:
+        super().__init__()
+        self.look = look
+
+    def strike(self, number: int, half: bool) -> None:
+        self.look(number, half)
+
+    def _begin(self, operation: str) -> int | None:
+        number = len(self.done)
+        self.done.append(operation)
+        self.strike(number, False)
+        return number if operation in DIVISIBLE else None
 
 
 class Fate(Enum):

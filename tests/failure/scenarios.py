@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,6 +36,7 @@ from ..support.stored import (
     tree,
     vocabulary,
 )
+from .disks import WatchedDisk, strikes
 
 MERGE_EARLY = StoreOptions(merge_factor=2)
 A, B, C, D, E = (entry(key, seed) for seed, key in enumerate("abcde"))
@@ -271,28 +273,21 @@ class Judge:
 
     def found(self, files: dict[str, bytes | None], index: str) -> Answers | None:
         """What the index at this place among these files answers. Equal files are opened once."""
-        name, place = frozenset(files.items()), self._place / "found"
+        name = frozenset(files.items())
         if name not in self._found:
-            for path, data in files.items():
-                if data is None:
-                    (place / path).mkdir(parents=True)
-                else:
-                    (place / path).write_bytes(data)
-            try:
+            with laid_out(name, self._place / "found") as place:
                 self._found[name] = answers(place / index)
-            finally:
-                shutil.rmtree(place, ignore_errors=True)
         return self._found[name]
 
-    def committed(self, folder: Path, scenario: Scenario, *, last: int | None) -> bool:
+    def committed(self, files: Files, scenario: Scenario, *, last: int | None) -> bool:
         """Whether the index is exactly the one after the change, or exactly commit ``last``, the one before it.
 
         Also lets the next writer go on. Equal files get the verdict they got before.
         """
-        files = frozenset(tree(folder).items()) if folder.exists() else frozenset()
         if files not in self._verdicts:
-            done = self._verdicts[files] = self._decide(folder, scenario, last)
-            self.goes_on(folder, scenario.after if done else scenario.before, scenario.kept[done])
+            with laid_out(files, self._place / "judged") as folder:
+                done = self._verdicts[files] = self._decide(folder, scenario, last)
+                self.goes_on(folder, scenario.after if done else scenario.before, scenario.kept[done])
         return self._verdicts[files]
 
     def _decide(self, folder: Path, scenario: Scenario, last: int | None) -> bool:
@@ -322,8 +317,41 @@ class Judge:
         assert self._gone_on[files] == self.right([*(entries or []), new], kept)
 
 
+def files_of(folder: Path) -> Files:
+    """What is there of an index, if anything."""
+    return frozenset({(".", None), *tree(folder).items()}) if folder.exists() else frozenset()
+
+
+@contextmanager
+def laid_out(files: Files, place: Path) -> Iterator[Path]:
+    """These files at a place where there is nothing, for a while."""
+    try:
+        for path, data in sorted(files, key=lambda file: file[0]):
+            if data is None:
+                (place / path).mkdir(parents=True)
+            else:
+                (place / path).write_bytes(data)
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
 def last_commit(folder: Path) -> int | None:
     return manifests.read(folder).commit if folder.exists() else None
+
+
+def watch(scenario: Scenario, folder: Path) -> dict[tuple[int, bool], Files]:
+    """Play a scenario. What a kill would leave at every operation: before it, and (True) when it is half done."""
+    seen: dict[tuple[int, bool], Files] = {}
+
+    def look(number: int, half: bool) -> None:
+        seen[number, half] = files_of(folder)
+
+    disk = WatchedDisk(look)
+    scenario.act(folder, disk)
+    assert seen.keys() == {*strikes(disk.done)}
+    assert len(disk.done) >= scenario.operations
+    return seen
 
 
 def copy(source: Path, target: Path) -> Path:

@@ -21,7 +21,7 @@ from resight.store import Disk, Writer, create
 from ..support.stored import NO_DETECTOR, QuickDisk, build, entry, similarity, vocabulary
 from .children import start_talking
 from .disks import CountingDisk, FullDisk, strikes
-from .scenarios import COMPLETE, NO_FEATURES, OTHER_A, SCENARIOS, A, B, E, Judge, copy, last_commit
+from .scenarios import COMPLETE, NO_FEATURES, OTHER_A, SCENARIOS, A, B, E, Judge, copy, files_of, last_commit
 
 REMEDY = "No space left on device; what was committed before is safe: free some space"
 
@@ -77,7 +77,7 @@ def test_full_at_every_operation(act: str, tmp_path: Path) -> None:
                 assert caught.value.__cause__.errno == errno.ENOSPC
                 with pytest.raises(StoreError, match="failed half-way; open the index again"):
                     writer.commit()
-        outcomes.add(judge.committed(folder, scenario, last=last))
+        outcomes.add(judge.committed(files_of(folder), scenario, last=last))
         shutil.rmtree(folder)
     assert outcomes == {False, True}
 
@@ -89,7 +89,7 @@ def test_full_while_creating(tmp_path: Path) -> None:
         folder = tmp_path / f"{at}-{half}"
         with pytest.raises(StoreError, match=REMEDY):
             create(folder, vocabulary(), features=NO_DETECTOR, disk=FullDisk(at, half=half))
-        judge.committed(folder, SCENARIOS["create"], last=None)
+        judge.committed(files_of(folder), SCENARIOS["create"], last=None)
 
 
 def _commit_with_little_room(folder: Path, room: int, answer: Connection) -> None:

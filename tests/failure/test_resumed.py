@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import signal
+from collections.abc import Callable
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ from resight.store import manifest as manifests
 from resight.store.segment import FOLDER
 
 from ..support.stored import QuickDisk, build, build_in_shards, change, leftovers
-from .children import act_and_die, start
+from .children import kill
 from .disks import CountingDisk, Fate, FullDisk, VolatileDisk, strikes
-from .scenarios import KEPT_A, NO_FEATURES, OTHER_A, SCENARIOS, A, B, C, D, E, Judge, copy, last_commit
+from .scenarios import KEPT_A, NO_FEATURES, OTHER_A, SCENARIOS, A, B, C, D, E, Judge, copy, files_of, last_commit
 
 REMEDY = "No space left on device; what was committed before is safe: free some space"
 WANTED = [B, E, OTHER_A, NO_FEATURES]  # as in the scenario "build"
@@ -29,7 +30,18 @@ def done(folder: Path) -> set[str]:
     return {outcome["key"] for built in shards.unfinished(folder, commit) for outcome in built.outcomes}
 
 
-def test_repeated_after_death_at_every_operation(tmp_path: Path) -> None:
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Builds name segments by chance. Here they number them from now on, so that equal indexes have equal files."""
+
+    def number() -> None:
+        numbers = count()
+        monkeypatch.setattr("secrets.token_hex", lambda size: f"{next(numbers):0{2 * size}x}")
+
+    return number
+
+
+def test_repeated_after_death_at_every_operation(names: Callable[[], None], tmp_path: Path) -> None:
     scenario, judge, prepared = SCENARIOS["build"], Judge(tmp_path), tmp_path / "prepared"
     scenario.prepare(prepared)
     last, survey = last_commit(prepared), CountingDisk()
@@ -38,35 +50,35 @@ def test_repeated_after_death_at_every_operation(tmp_path: Path) -> None:
     left_over = set()
     for at, half in strikes(survey.done):
         folder = copy(prepared, tmp_path / "killed")
-        child = start(act_and_die, "build", folder, at, half)
-        child.join()
-        assert child.exitcode == -signal.SIGKILL
+        kill("build", folder, at, half)
         before = done(folder)
         committed = last_commit(folder) == last + 1
         assert check(folder).problems == ()  # what is there of a build is no damage
+        names()
         asked = build_in_shards(folder, WANTED)
         # After the commit all are analysed again, and found to be unchanged.
         assert asked == [e.key for e in WANTED if committed or e.key not in before]
         assert last_commit(folder) == last + 1  # there is nothing to commit twice
         assert leftovers(folder) == set()
-        assert judge.committed(folder, scenario, last=last)
+        assert judge.committed(files_of(folder), scenario, last=last)
         left_over.add(len(asked))
         shutil.rmtree(folder)
     assert len(left_over) >= 3
 
 
-def test_repeated_after_the_disk_was_full_at_every_operation(tmp_path: Path) -> None:
+def test_repeated_after_the_disk_was_full_at_every_operation(names: Callable[[], None], tmp_path: Path) -> None:
     scenario, judge, prepared = SCENARIOS["build"], Judge(tmp_path), tmp_path / "prepared"
     scenario.prepare(prepared)
     last, survey = last_commit(prepared), CountingDisk()
     scenario.act(copy(prepared, tmp_path / "survey"), survey)
     for at, half in strikes(survey.done):
         folder = copy(prepared, tmp_path / "full")
+        names()
         with pytest.raises(StoreError, match=REMEDY):
             build_in_shards(folder, WANTED, disk=FullDisk(at, half=half))
         build_in_shards(folder, WANTED)
         assert leftovers(folder) == set()
-        assert judge.committed(folder, scenario, last=last)
+        assert judge.committed(files_of(folder), scenario, last=last)
         shutil.rmtree(folder)
 
 

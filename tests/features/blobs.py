@@ -9,7 +9,9 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from resight.types import Picture
+from resight.features import extract
+from resight.options import FeatureOptions
+from resight.types import Features, Picture
 
 Array = npt.NDArray[Any]
 
@@ -25,6 +27,15 @@ def texture(height: int = 300, width: int = 400, seed: int = 0) -> Array:
     pixels: Array = np.rint((total - total.min()) / np.ptp(total) * 255).astype(np.uint8)
     pixels.setflags(write=False)
     return pixels
+
+
+@cache
+def features(options: FeatureOptions, height: int = 300, width: int = 400, seed: int = 0) -> Features:
+    """Of a texture; extracted once for all tests, which must not write to them."""
+    found = extract(picture(texture(height, width, seed)), options=options)
+    for array in (found.xy, found.scale, found.angle, found.descriptors):
+        array.setflags(write=False)
+    return found
 
 
 def picture(pixels: Array, width: int = 0, height: int = 0) -> Picture:

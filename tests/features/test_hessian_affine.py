@@ -17,7 +17,7 @@ from resight.features.hessian_affine.shape import BLUR, ROUND
 from resight.options import FeatureOptions
 from resight.types import Features, Picture, Region
 
-from .blobs import picture, texture
+from .blobs import features, picture, texture
 from .ellipses import overlap
 
 Array = npt.NDArray[Any]
@@ -49,7 +49,7 @@ def blob(covariance: Array, x: float, y: float, height: int = 160, width: int = 
 
 
 def test_shapes_types_and_ranges() -> None:
-    found = extract(picture(texture()), options=chosen())
+    found = features(chosen())
     n = len(found)
     assert n > 200
     assert found.shape is not None
@@ -82,15 +82,15 @@ def test_the_same_every_time_and_with_any_number_of_threads(threads: None) -> No
 @pytest.mark.parametrize("cap", [1, 7, 100])
 def test_the_cap_keeps_the_strongest(cap: int) -> None:
     """The capped features are the head of the uncapped ones, down to several angles of one place."""
-    every = extract(picture(texture()), options=chosen())
-    some = extract(picture(texture()), options=chosen(max_features=cap))
+    every = features(chosen())
+    some = features(chosen(max_features=cap))
     assert len(some) == cap
     assert np.array_equal(some.xy, every.xy[:cap])
     assert np.array_equal(some.descriptors, every.descriptors[:cap])
 
 
 def test_strongest_first() -> None:
-    found = extract(picture(texture()), options=chosen(max_features=500))
+    found = features(chosen(max_features=500))
     points = detect(build(texture()), chosen().contrast)
     gaps = np.abs(np.column_stack([found.xy, found.scale])[:, None] - points[None, :, :3]).max(axis=2)
     assert gaps.min(axis=1).max() < 1e-3
@@ -100,9 +100,7 @@ def test_strongest_first() -> None:
 
 
 def test_a_lower_contrast_finds_more() -> None:
-    assert len(extract(picture(texture()), options=chosen(contrast=0.1))) < len(
-        extract(picture(texture()), options=chosen(contrast=0.02))
-    )
+    assert len(features(chosen(contrast=0.1))) < len(features(chosen(contrast=0.02)))
 
 
 @pytest.mark.parametrize(("height", "found"), [(0.8, False), (1.25, True)])
@@ -145,7 +143,7 @@ def test_a_saddle_is_found_too() -> None:
 
 
 def test_the_picture_s_size_scales_places_and_regions() -> None:
-    found = extract(picture(texture()), options=chosen(max_features=50))
+    found = features(chosen(max_features=50))
     twice = extract(picture(texture(), width=800, height=600), options=chosen(max_features=50))
     assert found.shape is not None
     assert twice.shape is not None
@@ -157,7 +155,7 @@ def test_the_picture_s_size_scales_places_and_regions() -> None:
 
 def test_frames_follow_a_quarter_turn() -> None:
     """x' = h − 1 − y, y' = x: a quarter turn moves places, turns frames, and leaves descriptors as they were."""
-    upright = extract(picture(texture()), options=chosen(max_features=300))
+    upright = features(chosen(max_features=300))
     turned = extract(picture(np.ascontiguousarray(np.rot90(texture(), -1))), options=chosen(max_features=300))
     expected = np.array([[0, -1], [1, 0]]) @ frames(upright)
     places = np.stack([299 - upright.xy[:, 1], upright.xy[:, 0]], axis=1)
@@ -173,7 +171,7 @@ def test_frames_follow_a_quarter_turn() -> None:
 
 def test_round_regions_look_as_opencv_describes_them() -> None:
     """Same place, scale and angle: nearly the same descriptor, so that vocabularies serve both."""
-    found = extract(picture(texture()), options=chosen())
+    found = features(chosen())
     assert found.shape is not None
     is_round = (np.linalg.eigvalsh(found.shape)[:, 1] < 1.06) & (found.scale < 12)
     is_round &= ((found.xy > 60) & (found.xy < [340, 240])).all(axis=1)
@@ -192,8 +190,8 @@ def test_round_regions_look_as_opencv_describes_them() -> None:
 
 
 def test_upright_regions_keep_the_vertical() -> None:
-    free = extract(picture(texture()), options=chosen())
-    found = extract(picture(texture()), options=chosen(upright=True))
+    free = features(chosen())
+    found = features(chosen(upright=True))
     assert len(found) == len(np.unique(free.xy, axis=0))  # one for each place
     down = frames(found)[:, :, 1]
     assert np.abs(down[:, 0] / found.scale).max() < 1e-5
@@ -229,7 +227,7 @@ def test_regions_follow_an_affine_map() -> None:
 
 def test_a_region_keeps_what_lies_inside() -> None:
     region = Region(100, 50, 120, 90)
-    every = extract(picture(texture()), options=chosen())
+    every = features(chosen())
     inside = extract(picture(texture()), options=chosen(), region=region)
     assert 20 < len(inside) < len(every)
     assert np.array_equal(inside.xy, every.xy[region.contains(every.xy)])

@@ -12,7 +12,7 @@ from resight.features.root_sift import root_sift
 from resight.options import FeatureOptions
 from resight.types import Features, Region
 
-from .blobs import Array, picture, texture
+from .blobs import Array, features, picture, texture
 
 MANY = FeatureOptions(detector="sift", max_features=100_000)
 
@@ -22,7 +22,7 @@ def columns(features: Features) -> tuple[bytes, ...]:
 
 
 def test_shapes_types_and_ranges() -> None:
-    found = extract(picture(texture()), options=MANY)
+    found = features(MANY)
     n = len(found)
     assert n > 200
     assert (found.xy.shape, found.scale.shape, found.angle.shape) == ((n, 2), (n,), (n,))
@@ -49,7 +49,7 @@ def test_the_same_every_time_and_with_any_number_of_threads(threads: None) -> No
 @pytest.mark.parametrize("cap", [1, 7, 100])
 def test_the_cap_keeps_the_strongest(cap: int) -> None:
     """The capped features are the head of the uncapped ones, down to ties (one place with several angles)."""
-    every = extract(picture(texture()), options=MANY)
+    every = features(MANY)
     some = extract(picture(texture()), options=FeatureOptions(detector="sift", max_features=cap))
     assert len(some) == cap
     assert np.array_equal(some.xy, every.xy[:cap])
@@ -58,7 +58,7 @@ def test_the_cap_keeps_the_strongest(cap: int) -> None:
 
 def test_strongest_first() -> None:
     """The positions, looked up among OpenCV's keypoints, have the highest responses, in order."""
-    found = extract(picture(texture()), options=FeatureOptions(detector="sift", max_features=300))
+    found = features(FeatureOptions(detector="sift", max_features=300))
     keypoints = cv2.SIFT.create(contrastThreshold=MANY.contrast, enable_precise_upscale=True).detect(texture(), None)
     values = np.array([(*k.pt, k.size / 2, k.response) for k in keypoints])
     gaps = np.abs(np.column_stack([found.xy, found.scale])[:, None] - values[None, :, :3]).max(axis=2)
@@ -92,7 +92,7 @@ def test_a_blob_is_found_where_it_is() -> None:
 
 def test_angle_follows_the_picture() -> None:
     """A quarter turn of the picture turns every angle by a quarter and moves every position with it."""
-    upright = extract(picture(texture()), options=FeatureOptions(detector="sift", max_features=300))
+    upright = features(FeatureOptions(detector="sift", max_features=300))
     turned = extract(
         picture(np.ascontiguousarray(np.rot90(texture(), -1))),
         options=FeatureOptions(detector="sift", max_features=300),
@@ -115,9 +115,8 @@ def _nearest(positions: Array, angles: Array, other: Features) -> tuple[Array, A
 
 @pytest.mark.parametrize("reduction", [2, 3])
 def test_positions_of_a_reduced_picture_are_full_size(reduction: int) -> None:
-    full_pixels = texture(600, 900, seed=4)
-    small = cv2.resize(full_pixels, (900 // reduction, 600 // reduction), interpolation=cv2.INTER_AREA)
-    full = extract(picture(full_pixels), options=MANY)
+    small = cv2.resize(texture(600, 900, seed=4), (900 // reduction, 600 // reduction), interpolation=cv2.INTER_AREA)
+    full = features(MANY, 600, 900, 4)
     reduced = extract(picture(small, width=900, height=600), options=FeatureOptions(detector="sift", max_features=300))
     assert (reduced.width, reduced.height) == (900, 600)
     distance = _descriptor_distances(reduced, full)
@@ -139,7 +138,7 @@ def _descriptor_distances(a: Features, b: Features) -> Array:
 
 def test_a_region_keeps_what_lies_inside() -> None:
     region = Region(100, 50, 120, 90)
-    every = extract(picture(texture()), options=MANY)
+    every = features(MANY)
     inside = extract(picture(texture()), options=MANY, region=region)
     assert 20 < len(inside) < len(every)
     assert np.array_equal(inside.xy, every.xy[region.contains(every.xy)])

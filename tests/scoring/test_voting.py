@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resight.options import HammingOptions
-from resight.postings import GEOMETRY, SHAPED, as_bytes
+from resight.postings import GEOMETRY, SHAPED, as_bytes, frozen
 from resight.scoring import voting
 from resight.scoring.hamming import match_weights
 
@@ -69,9 +69,8 @@ def queries(draw: st.DrawFn) -> Asked:
     rule = voting.Rule(weights, draw(st.integers(0, 64)), draw(st.booleans()), intra)
     kind = draw(st.sampled_from([GEOMETRY, SHAPED]))
     codes = np.frombuffer(rng.bytes(kind.itemsize * len(lists.image)), kind)
-    listed = voting.Listed(
-        lists.offsets, lists.image, lists.signature, as_bytes(codes), collection.alive, 0, len(collection.alive)
-    )
+    alive = collection.alive.copy()  # to be written to, unlike lists: so are those of a stored segment
+    listed = voting.Listed(lists.offsets, lists.image, lists.signature, as_bytes(codes), alive, 0, len(alive))
     angle, scale = rng.integers(0, 256, (2, len(query)), dtype=np.uint8)
     rows = voting.Rows(query.word, query.signature, rng.random(len(query)).astype(np.float32), angle, scale)
     room = int(np.diff(lists.offsets).max()) + 1
@@ -149,10 +148,12 @@ def test_every_pair_of_codes_falls_into_the_bin_of_the_twin() -> None:
     geometry = np.zeros(256, GEOMETRY)
     geometry["angle"] = geometry["scale"] = all_codes
     picture = np.arange(256, dtype=np.uint32)
-    lists = voting.Listed(np.array([0, 256]), picture, zeros, as_bytes(geometry), np.ones(256, np.bool_), 0, 256)
+    read_only = frozen(np.array([0, 256]), picture, zeros, geometry)
+    columns = (read_only.offsets, read_only.image, read_only.signature, as_bytes(read_only.geometry))
+    lists = voting.Listed(*columns, np.ones(256, np.bool_), 0, 256)
     found = voting.Found(np.zeros(257, np.uint64), np.zeros(257, np.float32))
     for code in all_codes:
-        row = voting.Rows(np.zeros(1, np.int32), zeros[:1], ones[:1], all_codes[[code]], all_codes[[code]])
+        row = voting.Rows(np.zeros(1, np.int32), zeros[[0]], ones[:1], all_codes[[code]], all_codes[[code]])
         bins = np.zeros((256, voting.TURNS + voting.SIZES), np.float32)
         voting.add_votes(row, lists, voting.Rule(ones, 64, False, voting.NONE), found, np.zeros(0), bins)
         expected = np.zeros_like(bins)

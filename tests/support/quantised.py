@@ -105,7 +105,8 @@ def segment_of(
     return WeighedSegment(
         read=lambda words, *columns: lists,
         squared=np.array([(histogram(p, k) ** 2).sum() for p in pictures], dtype=np.int64),
-        alive=np.ones(len(pictures), np.bool_) if alive is None else np.asarray(alive, np.bool_),
+        # A copy, which can be written to as that of a stored segment can: to numba that is a type.
+        alive=np.ones(len(pictures), np.bool_) if alive is None else np.array(alive, np.bool_),
         idf=idf.astype(np.float32),
         similarity=similarity(k),
     )

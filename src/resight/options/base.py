@@ -62,9 +62,19 @@ class Options:
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
+_known_types: dict[type[Options], dict[str, Any]] = {}
+
+
+def _types(kind: type[Options]) -> dict[str, Any]:
+    """The types of the options, by name. Python resolves them anew whenever it is asked: that takes most of a check."""
+    if kind not in _known_types:
+        _known_types[kind] = get_type_hints(kind)
+    return _known_types[kind]
+
+
 def check(options: Options) -> None:
     """Raise OptionError where a value has the wrong type or is out of range."""
-    hints = get_type_hints(type(options))
+    hints = _types(type(options))
     for f in fields(options):
         value, kind = getattr(options, f.name), hints[f.name]
         if kind is float and type(value) is int:
@@ -128,7 +138,7 @@ def differing(options: AnyOptions, other: AnyOptions) -> list[str]:
 def parse_value(kind: type[Options], name: str, text: str) -> Any:
     """A command-line string as the type that the option wants."""
     require_known(kind, [name])
-    wanted = get_type_hints(kind)[name]
+    wanted = _types(kind)[name]
     try:
         return {"true": True, "false": False}[text] if wanted is bool else wanted(text)
     except (ValueError, KeyError):
