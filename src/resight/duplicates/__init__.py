@@ -1,6 +1,6 @@
 """Pictures that belong together: identical files, copies of one photograph, pictures of one scene."""
 
-from .dismissed import dismiss, undismiss
+from .dismissed import dismiss, dismissed_groups, is_dismissed, undismiss
 from .files import stored_path
 from .find import Duplicates, duplicates, known_kind, require_for_scenes, steps
 from .groups import ENOUGH, KINDS, SHARE, Group, Kind, Member, grown
@@ -24,8 +24,10 @@ __all__ = [
     "carry_out",
     "confirmed_pairs",
     "dismiss",
+    "dismissed_groups",
     "duplicates",
     "grown",
+    "is_dismissed",
     "known_kind",
     "move_back",
     "overlap",

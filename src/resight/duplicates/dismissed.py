@@ -25,8 +25,12 @@ def is_dismissed(group: Group, dismissed: list[Contents]) -> bool:
     return any(contents <= Counter(known) for known in dismissed)
 
 
-def read_dismissed(snapshot: Snapshot) -> dict[str, list[Contents]]:
-    """By the kind that was asked for."""
+def dismissed_groups(snapshot: Snapshot, kind: Kind) -> list[Contents]:
+    """Those that were dismissed when groups of this kind were looked for."""
+    return _read(snapshot).get(kind, [])
+
+
+def _read(snapshot: Snapshot) -> dict[str, list[Contents]]:
     data = snapshot.dismissed
     return json.loads(data) if data else {}
 
@@ -34,7 +38,7 @@ def read_dismissed(snapshot: Snapshot) -> dict[str, list[Contents]]:
 def dismiss(writer: Writer, keys: Iterable[str], kind: Kind) -> None:
     """Remember that these pictures are no group of this kind."""
     contents = _contents(writer.snapshot, keys)
-    known = read_dismissed(writer.snapshot)
+    known = _read(writer.snapshot)
     others = [group for group in known.get(kind, []) if not Counter(group) <= Counter(contents)]
     _store(writer, {**known, kind: [*others, contents]})
 
@@ -44,7 +48,7 @@ def undismiss(writer: Writer, keys: Iterable[str] | None, kind: Kind) -> bool:
     if keys is None:  # without reading them: that is how a damaged file is dropped
         forgotten, kept = DISMISSED in writer.manifest.optional, dict[str, list[Contents]]()
     else:
-        known, contents = read_dismissed(writer.snapshot), _contents(writer.snapshot, keys)
+        known, contents = _read(writer.snapshot), _contents(writer.snapshot, keys)
         kept = {**known, kind: [group for group in known.get(kind, []) if group != contents]}
         forgotten = kept != {kind: [], **known}
     if forgotten:

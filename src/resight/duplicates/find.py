@@ -23,7 +23,7 @@ from ..ingest import content_hash
 from ..options import GIVEN, GIVEN_POINTS
 from ..store import Row, Snapshot
 from ..types import Float32, Float64
-from .dismissed import is_dismissed, read_dismissed
+from .dismissed import dismissed_groups, is_dismissed
 from .files import Finder, PictureFiles, stored_path
 from .groups import KINDS, Group, Kind, Member, grown
 from .keep import suggested
@@ -77,7 +77,7 @@ def duplicates(
         search.join_same_pixels(every=wanted == "copy")
         if wanted == "copy":
             search.link_copies()
-    dismissed = read_dismissed(snapshot).get(wanted, [])
+    dismissed = dismissed_groups(snapshot, wanted)
     found = list(search.groups(wanted, find))
     shown = sorted(
         (g for g in found if not is_dismissed(g, dismissed)), key=lambda g: (-len(g.pictures), g.pictures[0].key)

@@ -1,13 +1,26 @@
-"""How likely a hit shows the same thing as the query: a logistic function of its geometry and its score."""
+"""How likely a hit shows the same thing as the query.
+
+Where geometry confirms it, by how many matches agree, and by nothing else: that means the same in a collection of four
+pictures and of a million, for a whole picture and for a region. Where it does not, the score is all there is; it says
+little in a small collection, and never that a hit is likely.
+"""
 
 from __future__ import annotations
 
 from math import exp, log
 
 # Fitted by benchmarks/confidence.py, to the results of all detectors.
-CONSTANT, OF_INLIERS, OF_LIFT = -6.98, 1.57, 3.24
+VERIFIED, OF_INLIERS = -0.8, 1.23
+UNVERIFIED, OF_LIFT = -7.71, 4.03
+MOST_UNVERIFIED = 0.49  # so that what geometry confirms is likely, and nothing else is
 
 
 def confidence(inliers: int, lift: float) -> float:
     """Probability, 0 to 1, given how many matches agree and the score relative to that of the background."""
-    return 1 / (1 + exp(-(CONSTANT + OF_INLIERS * log(1 + inliers) + OF_LIFT * log(1 + lift))))
+    if inliers:
+        return _logistic(VERIFIED + OF_INLIERS * log(1 + inliers))
+    return min(_logistic(UNVERIFIED + OF_LIFT * log(1 + lift)), MOST_UNVERIFIED)
+
+
+def _logistic(value: float) -> float:
+    return 1 / (1 + exp(-value))

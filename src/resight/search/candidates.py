@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,9 +49,19 @@ class Candidate:
         return -self.inliers, -self.score, self.row.key
 
     @property
-    def by_score(self) -> tuple[bool, float, str]:
-        """Verified pictures first, but by score within."""
-        return self.located is None, -self.score, self.row.key
+    def by_score(self) -> tuple[float, str]:
+        return -self.score, self.row.key
+
+
+def by_evidence(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The one that most matches agree on first; then by how often that number doubles, and within by score.
+
+    Scores of expansion tell much about pictures in which few matches agree or none. They must not put a picture that
+    hardly shows what the query shows before one that shows it beyond doubt.
+    """
+    found = list(candidates)
+    most = max((candidate.inliers for candidate in found), default=0)
+    return sorted(found, key=lambda c: (c.inliers < most, -c.inliers.bit_length(), *c.by_score))
 
 
 def locate(

@@ -11,7 +11,7 @@ import numpy as np
 from ..recipes import Recipe
 from ..scoring import Query, distinct
 from ..types import Features, Float64, Int32, Words
-from .candidates import Candidate, Located, box
+from .candidates import Candidate, Located, box, by_evidence
 from .group import SegmentGroup
 from .prepare import extend, prepare
 from .request import SearchRequest
@@ -31,7 +31,7 @@ def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candida
     queries, recipe = request.queries, request.recipe
     located = [c for c in candidates if c.located and c.inliers < SAME_PICTURE * len(queries[c.located.query])]
     if not located:
-        return sorted(candidates, key=lambda c: c.by_score)
+        return by_evidence(candidates)
     sources = located[: recipe.expand.results]
     stored = group.stored_queries([(c.segment, c.row) for c in sources])
     oriented = group.snapshot.settings.oriented
@@ -49,7 +49,7 @@ def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candida
     verify(group, request, [c for c in expanded[: recipe.verify.shortlist] if not c.checked])
     held = {c.place for c in expanded}
     lost = [c for c in candidates if c.located and c.place not in held]  # what was verified stays in the result
-    return sorted(expanded + lost, key=lambda c: c.by_score)
+    return by_evidence(expanded + lost)
 
 
 def _seen_in(stored: Query, queries: Sequence[Query], located: Located, oriented: bool) -> tuple[Query, int]:

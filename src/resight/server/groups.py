@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..duplicates import Duplicates, Group, Kind, steps
+from ..duplicates import Duplicates, Group, Kind, dismissed_groups, is_dismissed, steps
 from ..index import Index
 from .collection import Collection
 from .problems import Problem
@@ -76,7 +77,8 @@ class Groups:
                 log.exception("looking for duplicates failed")
 
 
-def living(group: Group, index: Index) -> Group | None:
-    """Without pictures that were removed since; None if fewer than two are left."""
-    members = tuple(picture for picture in group.pictures if picture.key in index)
-    return replace(group, pictures=members) if len(members) > 1 else None
+def still_shown(groups: Iterable[Group], index: Index, kind: Kind) -> list[Group]:
+    """Without pictures that were removed since, groups of fewer than two, and groups that were dismissed since."""
+    dismissed = dismissed_groups(index.snapshot, kind)
+    left = (replace(g, pictures=tuple(p for p in g.pictures if p.key in index)) for g in groups)
+    return [group for group in left if len(group.pictures) > 1 and not is_dismissed(group, dismissed)]

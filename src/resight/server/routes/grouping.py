@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 from ...duplicates import Kind, require_for_scenes
 from ...index import Index
 from .. import shapes
-from ..groups import Job, living
+from ..groups import Job, still_shown
 from ..parameters import After, Keys, Limit, cursor, number
 from ..state import Shared
 
@@ -53,7 +53,7 @@ def _duplicates(index: Index, job: Job | None, wanted: range) -> shapes.Duplicat
             state="idle", done=0, total=len(index), groups=[], next=None, commit=None, dismissed=0, unread=0
         )
     found = job.found.groups if job.found else ()
-    groups = [left for group in found[wanted.start : wanted.stop] if (left := living(group, index))]
+    groups = still_shown(found[wanted.start : wanted.stop], index, job.kind)
     return shapes.Duplicates(
         state=job.state,
         done=job.done,
