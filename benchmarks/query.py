@@ -281,7 +281,7 @@ def run_stages(snapshot: Snapshot, assigner: Assigner, features: Features, recip
         candidates = shortlist(group, request, count)
     with watch.stage("verify"):
         verify(group, request, candidates[: recipe.verify.shortlist])
-        candidates.sort(key=lambda c: c.by_inliers)
+        candidates.sort(key=lambda c: c.by_evidence)
     with watch.stage("expand"):
         expand(group, request, candidates, count)
     return watch.seconds

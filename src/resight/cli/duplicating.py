@@ -36,7 +36,7 @@ def duplicates(
     kind: KIND = "copy",
     min_confidence: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Of scenes: group only pictures that geometry is this sure of. Default: 0.9."),
+        typer.Option(min=0, max=1, help="Of scenes: group only pictures that geometry is this sure of. Default: 0.92."),
     ] = None,
     move_to: Annotated[
         Path | None,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from math import exp, log
 
 # Fitted by benchmarks/confidence.py, to the results of all detectors.
-VERIFIED, OF_INLIERS = -0.8, 1.23
-UNVERIFIED, OF_LIFT = -7.71, 4.03
+VERIFIED, OF_INLIERS = -0.12, 1.03
+UNVERIFIED, OF_LIFT = -7.43, 3.75
 MOST_UNVERIFIED = 0.49  # so that what geometry confirms is likely, and nothing else is
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,24 +44,13 @@ class Candidate:
         return len(self.located.places) if self.located else 0
 
     @property
-    def by_inliers(self) -> tuple[int, float, str]:
-        """Verified pictures first, by inliers; then by score; equal ones by key, so that ties always fall alike."""
-        return -self.inliers, -self.score, self.row.key
+    def by_evidence(self) -> tuple[int, float, str]:
+        """By how often the number of agreeing matches doubles, and within by score; equal ones by key.
 
-    @property
-    def by_score(self) -> tuple[float, str]:
-        return -self.score, self.row.key
-
-
-def by_evidence(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The one that most matches agree on first; then by how often that number doubles, and within by score.
-
-    Scores of expansion tell much about pictures in which few matches agree or none. They must not put a picture that
-    hardly shows what the query shows before one that shows it beyond doubt.
-    """
-    found = list(candidates)
-    most = max((candidate.inliers for candidate in found), default=0)
-    return sorted(found, key=lambda c: (c.inliers < most, -c.inliers.bit_length(), *c.by_score))
+        A few matches more or less say less than the score does. But no score, least of all one of expansion, may put a
+        picture that hardly shows what the query shows before one that shows it beyond doubt.
+        """
+        return -self.inliers.bit_length(), -self.score, self.row.key
 
 
 def locate(

@@ -11,7 +11,7 @@ import numpy as np
 from ..recipes import Recipe
 from ..scoring import Query, distinct
 from ..types import Features, Float64, Int32, Words
-from .candidates import Candidate, Located, box, by_evidence
+from .candidates import Candidate, Located, box
 from .group import SegmentGroup
 from .prepare import extend, prepare
 from .request import SearchRequest
@@ -26,12 +26,14 @@ MARGIN = 0.25
 def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candidate], count: int) -> list[Candidate]:
     """Search again with what the best verified results show of the same thing.
 
+    The first of the candidates, which come by their evidence, stays so: what others find does not concern it.
+
     All queries look in the same clusters: a picture that one of them does not look at cannot be compared by their mean.
     """
-    queries, recipe = request.queries, request.recipe
+    queries, recipe, first = request.queries, request.recipe, candidates[0].place
     located = [c for c in candidates if c.located and c.inliers < SAME_PICTURE * len(queries[c.located.query])]
     if not located:
-        return by_evidence(candidates)
+        return candidates
     sources = located[: recipe.expand.results]
     stored = group.stored_queries([(c.segment, c.row) for c in sources])
     oriented = group.snapshot.settings.oriented
@@ -49,7 +51,7 @@ def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candida
     verify(group, request, [c for c in expanded[: recipe.verify.shortlist] if not c.checked])
     held = {c.place for c in expanded}
     lost = [c for c in candidates if c.located and c.place not in held]  # what was verified stays in the result
-    return by_evidence(expanded + lost)
+    return sorted(expanded + lost, key=lambda c: (c.place != first, *c.by_evidence))
 
 
 def _seen_in(stored: Query, queries: Sequence[Query], located: Located, oriented: bool) -> tuple[Query, int]:

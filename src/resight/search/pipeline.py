@@ -55,7 +55,7 @@ def rank(
         return candidates, None
     with watch.stage("verify"):
         verify(group, request, candidates[: recipe.verify.shortlist])
-        candidates.sort(key=lambda c: c.by_inliers)
+        candidates.sort(key=lambda c: c.by_evidence)
     if recipe.expand.results and candidates:
         with watch.stage("expand"):
             candidates = expand(group, request, candidates, count)

@@ -25,7 +25,7 @@ def shortlist(group: SegmentGroup, request: SearchRequest, count: int) -> list[C
         Candidate(int(segment[i]), row, float(total[i]), plain=float(scores[0][i]) if several else None)
         for i, row in zip(chosen, rows, strict=True)
     ]
-    return sorted(candidates, key=lambda c: c.by_score)[:count]
+    return sorted(candidates, key=lambda c: c.by_evidence)[:count]
 
 
 def verify(group: SegmentGroup, request: SearchRequest, candidates: Sequence[Candidate]) -> None:
