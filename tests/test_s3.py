@@ -69,8 +69,9 @@ def test_from_bucket_to_bucket(s3: AbstractFileSystem, tmp_path: Path, monkeypat
     assert (summary["index"], summary["added"], summary["pictures"]) == (INDEX, 4, 4)
     assert [skipped["key"] for skipped in summary["skipped"]] == ["june/bad.jpg"]
     assert f"{PHOTOS}/june/bad.jpg" in summary["skipped"][0]["reason"]
-    again = run_json("index", PHOTOS, "--into", INDEX, "--relative-to", PHOTOS, "--processes", 1, code=1)
-    assert (again["added"], again["unchanged"]) == (0, 4)
+    again = run_json("index", PHOTOS, "--into", INDEX, "--relative-to", PHOTOS, "--processes", 1)
+    assert (again["added"], again["unchanged"], again["skipped"]) == (0, 4, [])
+    assert [known["key"] for known in again["known_bad"]] == ["june/bad.jpg"]
     monkeypatch.setenv("RESIGHT_CACHE", str(tmp_path / "another machine's"))
     found = run_json("search", INDEX, f"{PHOTOS}/may/2.png", "--draw", tmp_path / "drawn.png", "--top", 1)
     hit = found["results"][0]["hits"][0]

@@ -180,7 +180,7 @@ def test_browse_add_and_remove(open_page: Opener, address: str, tmp_path: Path) 
     fates = page.locator(".uploads li")
     expect(fates.nth(0)).to_contain_text("Added")
     expect(fates.nth(1)).to_have_class("failed")
-    expect(fates.nth(1)).to_contain_text("'words.jpg' holds an unknown kind of file; convert it")
+    expect(fates.nth(1)).to_contain_text("'words.jpg' holds an unknown kind of file; resight reads")
     watched.expect_complaint("status of 415")
     expect(fates.nth(2)).to_contain_text("Already there")
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Collection of {total + 1} pictures")
@@ -243,7 +243,9 @@ def test_what_is_no_picture_is_named(open_page: Opener, address: str, tmp_path: 
     bad = tmp_path / "words.png"
     bad.write_text("this is no picture")
     give(watched.page, bad, "drop")
-    expect(watched.page.get_by_role("alert")).to_contain_text("'words.png' holds an unknown kind of file; convert it")
+    expect(watched.page.get_by_role("alert")).to_contain_text(
+        "'words.png' holds an unknown kind of file; resight reads"
+    )
     watched.expect_complaint("status of 4")
 
 

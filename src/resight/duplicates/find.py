@@ -187,9 +187,9 @@ class _Search:
         count = len(self.rows)
         links = np.frombuffer(self.ends, np.int32).reshape(-1, 2) if self.ends else np.zeros((0, 2), np.int32)
         first = None
-        if kind == "copy":  # the largest pictures are the originals, as far as can be told
-            largest = {one: -row.width * row.height for one, row in self.representatives().items()}
-            first = sorted(largest, key=lambda one: (largest[one], one))
+        if kind == "copy":  # what has the most copies is the original, or as good; of equals the largest
+            known, sizes = np.bincount(links.ravel(), minlength=count), self.representatives()
+            first = sorted(sizes, key=lambda one: (-known[one], -sizes[one].width * sizes[one].height, one))
         group = grown(links, count, first)
         strongest = np.zeros(count)
         inside = group[links[:, 0]] == group[links[:, 1]]
