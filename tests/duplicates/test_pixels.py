@@ -74,6 +74,8 @@ def test_a_part_is_a_copy_if_it_lies_within() -> None:
     part = whole[60:260, 100:300]
     start = np.array([(1.0, 0, -98), (0, 1, -61)])  # nearly
     assert (copy_correlation(picture(whole), picture(part), start) or 0) > 0.99
+    detail = whole[100:240, 120:260]  # an eighth
+    assert copy_correlation(picture(whole), picture(detail), np.array([(1.0, 0, -120), (0, 1, -100)])) is None
     beside = np.hstack([part, texture(6, size=200)])  # half of it is something else
     assert (
         copy_correlation(picture(whole[60:260, 100:350]), picture(beside), np.array([(1.0, 0, 0), (0, 1, 0)])) is None

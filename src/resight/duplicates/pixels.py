@@ -24,6 +24,7 @@ FEWEST = 30  # pixels that must be comparable
 LARGEST_TILT = {96: 0.03, 256: 0.005}
 CONTAINED = 0.985  # of the smaller frame
 WHOLE = 0.97  # overlap of frames that are the same
+LEAST_PART = 0.22  # overlap: a crop to a quarter. What is smaller is a detail, which a longer lens may have taken
 LEAST_MEDIAN = 0.8
 LEAST_QUARTER = 0.5  # where the frames are the same: text or a mark may hide a part
 LEAST_TENTH = 0.6  # where one is a part of the other, which is a weaker reason to think them copies
@@ -46,6 +47,7 @@ class Alignment:
         return (
             self.tilt <= LARGEST_TILT[side]
             and self.contained >= (CONTAINED if side == SIDES[-1] else CONTAINED - 0.05)
+            and self.overlap >= LEAST_PART
             and self.median >= LEAST_MEDIAN
             and (self.quarter >= LEAST_QUARTER if whole else self.tenth >= LEAST_TENTH)
         )
