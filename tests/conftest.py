@@ -44,16 +44,19 @@ SLOW = (
         "tests/learning_to_rank/test_learn.py",
         "tests/test_draw",
     ),
-    *("tests/search/test_kept", "tests/search/test_several_vocabularies"),
+    *("tests/search/test_kept", "tests/search/test_several_vocabularies", "tests/duplicates/test_find"),
+    *("tests/scoring/test_clusters", "tests/test_clusters", "tests/search/test_candidates.py::test_four_views"),
     *("tests/search/test_clusters", "tests/store/test_random_operations", "tests/store/test_clusters"),
     *("tests/test_index.py::test_results_do_not_depend", "tests/vocabulary/test_approximate"),
     *("tests/search/test_search.py::test_one_pattern", "tests/search/test_search.py::test_pictures_with_few_features"),
+    *("tests/search/test_search.py::test_a_key_finds", "tests/search/test_search.py::test_verification_matches"),
     *(
         "tests/features/test_hessian_affine.py::test_regions_follow",
         "tests/features/test_sift.py::test_positions_of_a_reduced",
         "tests/learn/test_similarity.py::test_an_interrupted_run",
         "tests/rerank/test_verify.py::test_unrelated_ellipses",
         "tests/scoring/test_neighbours.py::test_as_a_search_that_looks_at_everything",
+        "tests/scoring/test_voting.py::test_row_matches_equals_its_twin",
         "tests/store/test_round_trip.py::test_a_check_holds_some_rows",
         "tests/test_docs.py::test_the_interop_examples",
         "tests/test_images.py::test_flipped_bytes",
@@ -91,10 +94,10 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """A process for each processor, and one more beside those that wait for a browser, a cluster or a disk."""
+    """A process for each processor, and two more beside those that wait for a browser, a cluster or a disk."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quick: bool = config.option.markexpr == "not slow"
-    return processors if quick else processors + 1
+    return processors if quick else processors + 2
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -14,11 +14,14 @@ from PIL import Image, ImageOps
 from typer.testing import CliRunner
 
 from resight.cli import app
-from resight.duplicates import SURE, confirmed_pairs
+from resight.duplicates import SURE, Kept, confirmed_pairs, planned
+from resight.duplicates.files import PictureFiles
+from resight.duplicates.keep import suggested
 from resight.errors import KeyMissingError, UsageError
 from resight.index import Index
 from resight.options import FeatureOptions
 from resight.store import open_snapshot
+from resight.store.manifest import DISMISSED
 from resight.types import Features
 
 from ..conftest import DATA
@@ -164,6 +167,75 @@ def test_the_best_is_suggested_with_the_reason(made: tuple[Path, Path], tmp_path
     assert copies.keep.key == "whole.png"
 
 
+def test_a_border_is_no_reason_to_keep_a_picture(tmp_path: Path) -> None:
+    photo = Image.fromarray(texture(9, size=300)).convert("RGB")
+    photo.save(tmp_path / "bare.png")
+    ImageOps.expand(photo, 40, "white").save(tmp_path / "bordered.png")
+    framed = ImageOps.expand(ImageOps.expand(photo, 20, (90, 60, 30)), 10, (230, 220, 180))
+    framed.save(tmp_path / "framed.bmp")  # the largest file
+    photo.crop((0, 0, 220, 220)).save(tmp_path / "part.png")
+    with Index.create(tmp_path / "i.resight") as index:
+        for path in sorted(p for p in tmp_path.iterdir() if p.is_file()):
+            index.add(path, key=path.name)
+        index.commit()
+        (group,) = index.duplicates()
+    assert len(group.pictures) == 4
+    assert group.keep == Kept("bare.png", "most pixels without a border (300 × 300)")
+
+
+def test_a_plain_sky_is_no_border(tmp_path: Path) -> None:
+    """A mark in the sky of a smaller copy; and a copy that is smaller by very little."""
+    photo = np.full((400, 400), 200, np.uint8)
+    photo[160:] = texture(10, size=400)[:240]
+    Image.fromarray(photo).save(tmp_path / "original.png")
+    marked = Image.fromarray(photo).resize((360, 360))
+    marked.paste(0, (100, 5, 200, 9))
+    marked.save(tmp_path / "marked.png")
+    other = Image.fromarray(texture(11, size=300))
+    other.save(tmp_path / "a.jpg", quality=60)
+    other.resize((298, 298)).save(tmp_path / "b.png")  # the larger file
+    with Index.create(tmp_path / "i.resight") as index:
+        for path in sorted(p for p in tmp_path.iterdir() if p.is_file()):
+            index.add(path, key=path.name)
+        index.commit()
+        kept = {group.keep for group in index.duplicates()}
+    assert kept == {Kept("original.png", "most pixels (400 × 400)"), Kept("a.jpg", "most pixels (300 × 300)")}
+
+
+def test_a_picture_that_is_gone_is_not_suggested_but_one_elsewhere_is(tmp_path: Path) -> None:
+    whole = Image.fromarray(texture(12, size=300))
+    for name, side in {"large.png": 300, "middle.png": 250, "small.png": 200}.items():
+        whole.resize((side, side), Image.Resampling.LANCZOS).save(tmp_path / name)
+    with Index.create(tmp_path / "i.resight") as index:
+        for name in ("large.png", "middle.png", "small.png"):
+            index.add(tmp_path / name, key=name)
+        index.commit()
+        (group,) = index.duplicates()
+        assert group.keep == Kept("large.png", "most pixels (300 × 300)")
+        with open_snapshot(index.path) as snapshot:
+            rows = sorted(snapshot.rows(), key=lambda row: row.key)
+    gone = PictureFiles(lambda row: tmp_path / "gone" if row.key == "large.png" else row.path)
+    assert suggested(rows, gone) == Kept("middle.png", "most pixels (250 × 250)")
+    elsewhere = PictureFiles(lambda row: None if row.key == "large.png" else row.path)
+    assert suggested(rows, elsewhere) == group.keep
+
+
+def test_groups_of_another_version_are_not_overwritten(made: tuple[Path, Path], tmp_path: Path) -> None:
+    _, pictures = made
+    with Index.create(tmp_path / "i.resight") as index:
+        for name in ("twin.png", "also-twin.png"):
+            index.add(pictures / name, key=name)
+        index.commit()
+        index.writer().attach({DISMISSED: json.dumps({"version": 2, "groups": 1}).encode()})
+    with Index.open(tmp_path / "i.resight") as index:
+        assert len(index.duplicates()) == 1
+        with pytest.raises(UsageError, match="another version of resight dismissed"):
+            index.dismiss(["twin.png", "also-twin.png"])
+        assert index.undismiss()
+        index.dismiss(["twin.png", "also-twin.png"])
+        assert len(index.duplicates()) == 0
+
+
 def test_a_dismissed_group_is_left_out_until_it_gains_a_picture(made: tuple[Path, Path], tmp_path: Path) -> None:
     _, pictures = made
     twins = [pictures / name for name in ("twin.png", "also-twin.png")]
@@ -179,6 +251,9 @@ def test_a_dismissed_group_is_left_out_until_it_gains_a_picture(made: tuple[Path
         result = index.duplicates()
         assert (len(result), result.dismissed) == (0, 1)
         assert len(index.duplicates(kind="scene")) == 1  # only as copies
+        (file,) = (tmp_path / "i.resight/optional").iterdir()
+        assert file.suffix == ".json"
+        assert json.loads(file.read_text())["version"] == 1
     with Index.open(tmp_path / "i.resight") as index:  # it is kept, also by later commits and merges
         index.remove("twin.png")
         index.add(twins[0], key="renamed.png")
@@ -250,11 +325,70 @@ def test_moving_and_moving_back(made: tuple[Path, Path], tmp_path: Path) -> None
     assert taken.exit_code == 1
     assert "there is another file" in taken.output
     (here / "a.png").unlink()
+    (here / "a.png").symlink_to("nowhere.png")
+    assert run.invoke(app, ["duplicates", "--move-back", str(away)]).exit_code == 1
+    (here / "a.png").unlink()
     assert run.invoke(app, ["duplicates", "--move-back", str(away)]).exit_code == 0
     assert {path.relative_to(here): path.read_bytes() for path in here.rglob("*.png")} == before
     assert run.invoke(app, ["duplicates", "--move-back", str(tmp_path)]).exit_code == 2
     refused = run.invoke(app, ["duplicates", str(place), "--kind", "scene", "--move-to", str(away), "--yes"])
     assert refused.exit_code == 2
+
+
+def test_the_only_file_is_never_moved(made: tuple[Path, Path], tmp_path: Path) -> None:
+    """One file under two keys and by two kinds of links; copies whose picture to keep is gone; a file that changed."""
+    _, pictures = made
+    here = tmp_path / "here"
+    here.mkdir()
+    photo = (pictures / "twin.png").read_bytes()
+    names = "only.png", "gone.png", "left.png", "best.png", "changed.png", "other.png"
+    for name, shown in zip(names, (photo, *[(pictures / "whole.png").read_bytes()] * 2, *[b""] * 3), strict=True):
+        (here / name).write_bytes(shown)
+    for name in names[3:]:
+        Image.fromarray(texture(5, size=300)).save(here / name)
+    (here / "hard.png").hardlink_to(here / "only.png")
+    (here / "soft.png").symlink_to("only.png")
+    for when, name in enumerate(("gone.png", "best.png")):  # the oldest of their groups
+        os.utime(here / name, (when + 1, when + 1))
+    with Index.create(tmp_path / "i.resight") as index:
+        for key, path in {**{path.name: path for path in here.iterdir()}, "again": here / "other.png"}.items():
+            index.add(path, key=key)
+        index.add(here / "only.png", key="another key")
+        index.commit()
+        found = index.duplicates(kind="identical")
+        assert sorted(len(group.pictures) for group in found) == [2, 4, 4]
+        (here / "gone.png").unlink()
+        (here / "changed.png").write_bytes(b"edited since")
+        moves = planned(found, tmp_path / "away")
+    assert [(set(move.keys), move.source) for move in moves] == [({"other.png", "again"}, here / "other.png")]
+
+
+def test_a_file_with_two_paths_is_moved_once(made: tuple[Path, Path], tmp_path: Path) -> None:
+    _, pictures = made
+    (tmp_path / "here").mkdir()
+    (tmp_path / "link").symlink_to("here")
+    for name in ("kept.png", "other.png"):
+        (tmp_path / "here" / name).write_bytes((pictures / "twin.png").read_bytes())
+    os.utime(tmp_path / "here/kept.png", (1, 1))
+    with Index.create(tmp_path / "i.resight") as index:
+        for path in ("here/kept.png", "here/other.png", "link/kept.png", "link/other.png"):
+            index.add(tmp_path / path, key=path)
+        index.commit()
+        (move,) = planned(index.duplicates(), tmp_path / "away")
+    assert move.keys == ("here/other.png", "link/other.png")
+
+
+def test_nothing_is_moved_that_cannot_be_taken_out_of_the_index(made: tuple[Path, Path], tmp_path: Path) -> None:
+    _, pictures = made
+    for name in ("a.png", "b.png"):
+        (tmp_path / name).write_bytes((pictures / "twin.png").read_bytes())
+    with Index.create(tmp_path / "i.resight") as index:
+        for name in ("a.png", "b.png"):
+            index.add(tmp_path / name, key=name)
+        index.commit()
+        arguments = ["duplicates", str(tmp_path / "i.resight"), "--move-to", str(tmp_path / "away"), "--yes"]
+        assert CliRunner().invoke(app, arguments).exit_code == 1  # another writes
+    assert {path.name for path in tmp_path.iterdir()} == {"a.png", "b.png", "i.resight"}
 
 
 def test_nothing_is_overwritten(made: tuple[Path, Path], tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ from .searched import FEATURES, SEGMENTS, fill, same
 T = TypeVar("T")
 SPREADABLE = [name for name, recipe in RECIPES.items() if recipe.scoring.measure != "knn"]
 CLUSTERS = 3
-COUNTS = (1, 2, 3, SEGMENTS + 2)  # of searchers
+COUNTS = (2, SEGMENTS + 2)  # of searchers: each has several segments; some have none
 
 
 class Wired(RemoteSearcher):

@@ -15,6 +15,7 @@ from resight.errors import UsageError
 from resight.options import (
     AssignOptions,
     ExpandOptions,
+    FeatureOptions,
     HammingOptions,
     IndexingOptions,
     L1Options,
@@ -24,6 +25,7 @@ from resight.options import (
 )
 from resight.recipes import RECIPES
 from resight.search import SegmentGroup, prepare, stored_query
+from resight.search.expand import SHARED
 from resight.search.prepare import self_scores
 from resight.search.scores import at_one_scale, mean_scores, scales
 from resight.store import Writer, open_snapshot
@@ -195,6 +197,19 @@ def test_expansion_places_results_in_the_querys_frame(walls: Index) -> None:
     hits = {hit.key: hit for hit in walls.search(query, recipe=recipe).hits}
     if hits["wall 2"].transform is not None:
         assert np.allclose(hits["wall 2"].transform, [[1, 0, 60 - SIZE], [0, 1, 0]], atol=3)
+
+
+def test_a_region_learns_nothing_from_its_own_picture(tmp_path: Path) -> None:
+    """A part has more features than the whole picture has there: not all of them agree."""
+    wall = texture(3, size=400)
+    with Index.create(tmp_path / "i.resight", features=FeatureOptions(max_features=200)) as index:
+        index.add(wall, key="wall")
+        index.add(texture(99, size=SIZE), key="other")
+        index.commit()
+        once, again = (index.search(wall, region=Region(100, 40, 120, 100), recipe=r) for r in ("verified", "expanded"))
+    assert once.hits[0].key == "wall"
+    assert 10 <= (once.hits[0].inliers or 0) < SHARED * once.query_features
+    assert once.hits == again.hits
 
 
 def test_without_verified_results_expansion_changes_nothing(walls: Index) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import UsageError
+from ..errors import ResightError, UsageError
 from ..wording import count
 from .app import NAMES_SHOWN, AnIndex, AsJson, command, default_index
 from .arguments import split_index, stored_key
@@ -56,8 +56,8 @@ def duplicates(
     """Find pictures that are identical, copies of one photograph, or photographs of the same scene.
 
     Copies are found by their features and by how they look as a whole, and decided by their pixels, which are read from
-    their files. Of each group of copies one is suggested to be kept: that with the most pixels, else the least
-    compressed, else the oldest. Without --move-to nothing is changed.
+    their files. Of each group of copies one is suggested to be kept: that with the most pixels, not counting borders,
+    else the least compressed, else the oldest. Without --move-to nothing is changed.
     """
     from ..duplicates import move_back as undo
     from ..duplicates import steps
@@ -140,6 +140,7 @@ def _share(picture: Member) -> str:
 def _move(target: Index, found: Duplicates, folder: Path, *, ask: bool) -> int:
     from ..duplicates import carry_out, planned
 
+    target.writer()  # whoever cannot take files out of the index must not move them
     moves = planned(found, folder)
     if not moves:
         typer.echo("there is nothing to move")
@@ -151,10 +152,13 @@ def _move(target: Index, found: Duplicates, folder: Path, *, ask: bool) -> int:
     moved = 0
     try:
         for move in carry_out(moves, folder):
-            target.remove(move.key)
+            for key in move.keys:
+                target.remove(key)
             moved += 1
-    except OSError as error:
-        raise UsageError(f"stopped after {count(moved, 'file')}: {error}; what was moved can be moved back") from None
+    except (OSError, ResightError) as error:
+        raise UsageError(
+            f"stopped after {count(moved, 'file')}: {error}; `resight duplicates --move-back` undoes what was done"
+        ) from None
     finally:
         target.commit()
     typer.echo(

@@ -16,8 +16,8 @@ from ..store import Snapshot, Writer
 from ..store.manifest import DISMISSED
 from .groups import Group, Kind
 
-# By kind, the contents of each group. A group of identical pictures may have been dismissed as copies, or as such.
-Contents = list[str]
+VERSION = 1
+Contents = list[str]  # hashes of the files of a group, sorted
 
 
 def is_dismissed(group: Group, dismissed: list[Contents]) -> bool:
@@ -31,14 +31,19 @@ def dismissed_groups(snapshot: Snapshot, kind: Kind) -> list[Contents]:
 
 
 def _read(snapshot: Snapshot) -> dict[str, list[Contents]]:
-    data = snapshot.dismissed
-    return json.loads(data) if data else {}
+    """By kind: identical pictures may have been dismissed as such, or as copies. None of another version's."""
+    values = json.loads(snapshot.dismissed or "{}")
+    return values["dismissed"] if values.get("version") == VERSION else {}
 
 
 def dismiss(writer: Writer, keys: Iterable[str], kind: Kind) -> None:
     """Remember that these pictures are no group of this kind."""
     contents = _contents(writer.snapshot, keys)
     known = _read(writer.snapshot)
+    if DISMISSED in writer.manifest.optional and not known:
+        raise UsageError(
+            "groups that another version of resight dismissed cannot be read; `resight dismiss --forget` drops them"
+        )
     others = [group for group in known.get(kind, []) if not Counter(group) <= Counter(contents)]
     _store(writer, {**known, kind: [*others, contents]})
 
@@ -70,4 +75,4 @@ def _contents(snapshot: Snapshot, keys: Iterable[str]) -> Contents:
 
 def _store(writer: Writer, dismissed: dict[str, list[Contents]]) -> None:
     kept = {kind: groups for kind, groups in dismissed.items() if groups}
-    writer.attach({DISMISSED: json.dumps(kept).encode() if kept else None})
+    writer.attach({DISMISSED: json.dumps({"version": VERSION, "dismissed": kept}).encode() if kept else None})

@@ -27,7 +27,7 @@ class PictureFiles:
     """Reads them again only if they are needed long after the last time."""
 
     def __init__(self, find: Finder = stored_path) -> None:
-        self._find = find
+        self.find = find
         self._held: OrderedDict[str, Picture | None] = OrderedDict()
         self.unread: set[str] = set()  # keys of pictures whose files are not there, or not as they were indexed
 
@@ -61,7 +61,7 @@ class PictureFiles:
         return picture
 
     def _data(self, row: Row) -> bytes | None:
-        place = self._find(row)
+        place = self.find(row)
         try:
             data = images.read_bytes(place) if place is not None else None
         except ImageError:

@@ -29,10 +29,11 @@ from .groups import KINDS, Group, Kind, Member, grown
 from .keep import suggested
 from .lookalikes import frame_map, lookalikes, signature
 from .pairs import LOOKED_AT, SURE, confirmed_pairs
-from .pixels import copy_correlation, frame_areas
+from .pixels import copy_correlation, frame_areas, tilt
 
 Done = Callable[[int], None]
 MOSTLY = 0.8  # of the smaller frame that must lie within the other for pixels to be compared
+LARGEST_TILT = 0.1  # of the map between the features of two copies, which pixels make exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def duplicates(
         if wanted == "copy":
             search.link_copies()
     dismissed = dismissed_groups(snapshot, wanted)
-    found = list(search.groups(wanted, find))
+    found = list(search.groups(wanted))
     shown = sorted(
         (g for g in found if not is_dismissed(g, dismissed)), key=lambda g: (-len(g.pictures), g.pictures[0].key)
     )
@@ -147,31 +148,28 @@ class _Search:
 
     def link_copies(self) -> None:
         """Compare the pixels of all candidates."""
-        ones, tried = self.representatives(), set[tuple[int, int]]()
+        ones, linked = self.representatives(), set[tuple[int, int]]()
+        sizes = {one: (row.width, row.height) for one, row in ones.items()}
 
         def attempt(one: int, other: int, transform: Float64) -> None:
-            if one == other or (one, other) in tried or (other, one) in tried:
+            if one == other or (one, other) in linked or (other, one) in linked:
                 return
-            first, second = ones[one], ones[other]
-            sizes = (first.width, first.height), (second.width, second.height)
-            both, mine, theirs = frame_areas(transform, *sizes)
-            if both < MOSTLY * min(mine, theirs):
+            both, mine, theirs = frame_areas(transform, sizes[one], sizes[other])
+            if both < MOSTLY * min(mine, theirs) or tilt(transform) > LARGEST_TILT:
                 return
-            pictures = self.files.grey(first), self.files.grey(second)
+            pictures = self.files.grey(ones[one]), self.files.grey(ones[other])
             if pictures[0] is None or pictures[1] is None:
                 return
             correlation = copy_correlation(pictures[0], pictures[1], transform)
             if correlation is not None:
-                tried.add((one, other))
+                linked.add((one, other))
                 self._link(one, other, correlation)
 
         read = [one for one in ones if one in self.signatures]
         if read:
             table = np.array([self.signatures[one] for one in read], np.float32)
             for a, b, orientation in lookalikes(table, LOOKED_AT):
-                first, second = ones[read[a]], ones[read[b]]
-                sizes = (first.width, first.height), (second.width, second.height)
-                attempt(read[a], read[b], frame_map(orientation, *sizes))
+                attempt(read[a], read[b], frame_map(orientation, sizes[read[a]], sizes[read[b]]))
         keys = {row.key: one for one, row in ones.items()}
         for pair in confirmed_pairs(self.snapshot, keys, self.done):
             if pair.other in keys:  # what has the same pixels as another one stands for both
@@ -183,7 +181,7 @@ class _Search:
             self.ends.extend((one, other))
             self.strengths.append(strength)
 
-    def groups(self, kind: Kind, find: Finder) -> Iterator[Group]:
+    def groups(self, kind: Kind) -> Iterator[Group]:
         count = len(self.rows)
         links = np.frombuffer(self.ends, np.int32).reshape(-1, 2) if self.ends else np.zeros((0, 2), np.int32)
         first = None
@@ -208,7 +206,7 @@ class _Search:
                     for row, one in zip(rows, numbers, strict=True)
                 )
                 level: Kind = kind if kind == "scene" or len(set(numbers)) > 1 else "identical"
-                yield Group(level, pictures, None if kind == "scene" else suggested(rows, find))
+                yield Group(level, pictures, None if kind == "scene" else suggested(rows, self.files))
 
 
 def _member(row: Row, kind: Kind, strength: float) -> Member:

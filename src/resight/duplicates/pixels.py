@@ -22,7 +22,7 @@ NOISE = 4.0  # variance that compression leaves in a plain area
 FEWEST = 30  # pixels that must be comparable
 # What the alignment of a copy leaves is at most 0.004; nine in ten second photographs are tilted by 0.015 or more.
 LARGEST_TILT = {96: 0.03, 256: 0.005}
-CONTAINED = 0.985  # of the smaller frame
+LEAST_CONTAINED = {96: 0.935, 256: 0.985}  # of the smaller frame
 WHOLE = 0.97  # overlap of frames that are the same
 LEAST_PART = 0.22  # overlap: a crop to a quarter. What is smaller is a detail, which a longer lens may have taken
 LEAST_MEDIAN = 0.8
@@ -46,7 +46,7 @@ class Alignment:
         whole = self.overlap >= WHOLE
         return (
             self.tilt <= LARGEST_TILT[side]
-            and self.contained >= (CONTAINED if side == SIDES[-1] else CONTAINED - 0.05)
+            and self.contained >= LEAST_CONTAINED[side]
             and self.overlap >= LEAST_PART
             and self.median >= LEAST_MEDIAN
             and (self.quarter >= LEAST_QUARTER if whole else self.tenth >= LEAST_TENTH)
@@ -91,7 +91,7 @@ def align(one: Picture, other: Picture, transform: Float64, side: int) -> tuple[
     better = (np.linalg.inv(theirs.frame) @ _square(found) @ ours.frame)[:2].astype(np.float64)
     both, mine, yours = frame_areas(better, (one.width, one.height), (other.width, other.height))
     contained, union = both / min(mine, yours), mine + yours - both
-    return better, Alignment(contained, both / union, _tilt(better), *correlations)
+    return better, Alignment(contained, both / union, tilt(better), *correlations)
 
 
 def frame_areas(transform: Float64, one: tuple[int, int], other: tuple[int, int]) -> tuple[float, float, float]:
@@ -166,7 +166,7 @@ def _summed(values: Any) -> Any:
     return cv2.boxFilter(values, -1, (WINDOW, WINDOW), normalize=False, borderType=cv2.BORDER_CONSTANT)
 
 
-def _tilt(transform: Float64) -> float:
+def tilt(transform: Float64) -> float:
     """0 where rows are taken to rows and columns to columns, or to one another."""
     linear = np.abs(transform[:, :2]) / np.sqrt(abs(np.linalg.det(transform[:, :2])))
     return float(min(max(linear[0, 1], linear[1, 0]), max(linear[0, 0], linear[1, 1])))

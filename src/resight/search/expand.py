@@ -10,15 +10,17 @@ import numpy as np
 
 from ..recipes import Recipe
 from ..scoring import Query, distinct
-from ..types import Features, Float64, Int32, Words
+from ..types import Features, Float64, Int32, Region, Words
 from .candidates import Candidate, Located, box
 from .group import SegmentGroup
 from .prepare import extend, prepare
 from .request import SearchRequest
 from .shortlist import shortlist, verify
 
-# A result that shares this much of the query's features is the same picture again: expansion learns nothing from it.
-SAME_PICTURE = 0.8
+# Expansion learns nothing from the query's own picture, or a copy of it: it shares this much of the query's features.
+SHARED = 0.8
+# Nor if the query is a part of it, as it is: the map between them is a shift, but for this much.
+SHIFTED = 0.01
 # Expansion takes in what a result shows up to this share beyond the query's frame: an affine map is only nearly right.
 MARGIN = 0.25
 
@@ -31,10 +33,10 @@ def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candida
     All queries look in the same clusters: a picture that one of them does not look at cannot be compared by their mean.
     """
     queries, recipe, first = request.queries, request.recipe, candidates[0].place
-    located = [c for c in candidates if c.located and c.inliers < SAME_PICTURE * len(queries[c.located.query])]
-    if not located:
+    sources = [c for c in candidates if c.located and not _is_same_picture(queries[c.located.query], c, c.located)]
+    if not sources:
         return candidates
-    sources = located[: recipe.expand.results]
+    sources = sources[: recipe.expand.results]
     stored = group.stored_queries([(c.segment, c.row) for c in sources])
     oriented = group.snapshot.settings.oriented
     seen = [_seen_in(s, queries, c.located, oriented) for s, c in zip(stored, sources, strict=True) if c.located]
@@ -52,6 +54,16 @@ def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candida
     held = {c.place for c in expanded}
     lost = [c for c in candidates if c.located and c.place not in held]  # what was verified stays in the result
     return sorted(expanded + lost, key=lambda c: (c.place != first, *c.by_evidence))
+
+
+def _is_same_picture(query: Query, candidate: Candidate, located: Located) -> bool:
+    if candidate.inliers >= SHARED * len(query):
+        return True
+    linear, shift = located.verified.transform[:, :2], located.verified.transform[:, 2]
+    if np.abs(linear - np.eye(2)).max() > SHIFTED:
+        return False
+    laid = (query.known_features.xy @ linear.T + shift).astype(np.float32)
+    return bool(Region(0, 0, candidate.row.width, candidate.row.height).contains(laid).all())
 
 
 def _seen_in(stored: Query, queries: Sequence[Query], located: Located, oriented: bool) -> tuple[Query, int]:

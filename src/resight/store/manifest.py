@@ -26,6 +26,7 @@ OPTIONAL = "optional"  # the folder of a commit's optional files
 # Names of optional files: of a commit, and of a segment.
 CONTEXT, CLUSTERS, SIMILARITY = "context-", "clusters", "similarity"
 REFUSED, DISMISSED = "refused", "dismissed"
+AS_JSON = REFUSED, DISMISSED  # all others hold arrays
 TERMS = "terms-"
 LEARNT = "learnt"  # what segments have terms of beside contexts: the similarity's s(0, d) of each picture
 

@@ -32,7 +32,7 @@ from .addition import References, write_addition
 from .disk import Disk, writing
 from .entry import Entry, Known, encode_text
 from .lock import WriterLock
-from .manifest import OPTIONAL, REFUSED, FileRecord, Manifest, SegmentRecord
+from .manifest import AS_JSON, OPTIONAL, REFUSED, FileRecord, Manifest, SegmentRecord
 from .merge import Numbering, choose, clusters_of, merge, renumber
 from .refusals import Refusal
 from .segment import FOLDER, Dead, Segment, with_terms, write_beside
@@ -289,7 +289,7 @@ class Writer:
         for name, data in files.items():
             records[name] = None
             if data is not None:
-                path = folder / f"{name}-{self._next:08d}.{'json' if name == REFUSED else 'npz'}"
+                path = folder / f"{name}-{self._next:08d}.{'json' if name in AS_JSON else 'npz'}"
                 self.disk.write(path, data)
                 self.disk.sync(path)
                 records[name] = FileRecord(f"{OPTIONAL}/{path.name}", len(data), zlib.crc32(data))
