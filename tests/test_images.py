@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import math
 import os
 import struct
 import sys
@@ -12,6 +13,7 @@ import time
 import tracemalloc
 import warnings
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +32,9 @@ from resight.images import (
     decode_rgb,
     from_array,
     is_picture_name,
-    pixel_count,
     read_bytes,
     size_of,
+    stored_size,
 )
 from resight.options import ImageOptions
 from resight.types import Picture
@@ -276,7 +278,7 @@ def test_the_preview_of_a_raw_file_is_upright(preview: str, orientation: int) ->
     data = dng(inside, stored.shape[1::-1], orientation=orientation)
     picture = decode(data, name="x", max_side=64)
     assert (picture.width, picture.height) == size_of(data, name="x") == (48, 32)
-    assert pixel_count(data, name="x") == 48 * 32
+    assert math.prod(stored_size(data, name="x")) == 48 * 32
     assert difference(picture.pixels, UPRIGHT) < 1
     with pytest.raises(ImageSizeError, match=r"(48 × 32|32 × 48) pixels"):
         decode(data, name="x", max_side=64, options=ImageOptions(max_pixels=48 * 32 - 1))
@@ -319,7 +321,7 @@ def test_all_orientations(kind: str, orientation: int, max_side: int) -> None:
     data = encode(stored, kind, exif=exif, **options)
     picture = decode(data, name="x", max_side=max_side)
     assert (picture.width, picture.height) == size_of(data, name="x") == (48, 32)
-    assert pixel_count(data, name="x") == 48 * 32
+    assert math.prod(stored_size(data, name="x")) == 48 * 32
     assert picture.pixels.shape == ((32, 48) if max_side == 64 else (16, 24))
     step = picture.pixels.shape[0] // 2
     centres = picture.pixels[step // 2 :: step, step // 2 :: step].astype(int)
@@ -336,7 +338,7 @@ def test_the_size_of_what_is_no_picture() -> None:
     with pytest.raises(ImageError, match="holds an unknown kind of file"):
         size_of(b"no picture", name="x")
     with pytest.raises(ImageError, match="the size of"):
-        pixel_count(b"\x89PNG\r\n\x1a\n", name="x")
+        stored_size(b"\x89PNG\r\n\x1a\n", name="x")
     with pytest.raises(ImageError, match="cannot read the size of 'x'"):
         size_of(encode(scene(), "PNG")[:20], name="x")
 
@@ -412,13 +414,18 @@ def huge(kind: str) -> bytes:
     return bytes(data)
 
 
+def _decoded(data: bytes, *, name: str) -> object:
+    return decode(data, name=name, max_side=1024)
+
+
 @pytest.mark.parametrize("kind", [*FORMATS, "GIF"])
-def test_bombs_are_refused_from_the_header(kind: str) -> None:
+@pytest.mark.parametrize("read", [_decoded, size_of])
+def test_bombs_are_refused_from_the_header(kind: str, read: Callable[..., object]) -> None:
     data = huge(kind)
     tracemalloc.start()
     start = time.perf_counter()
     with pytest.raises(ImageError, match=r"'bomb'.*pixels.*reduce the picture"):
-        decode(data, name="bomb", max_side=1024)
+        read(data, name="bomb")
     assert time.perf_counter() - start < 0.5
     assert tracemalloc.get_traced_memory()[1] < 2_000_000
     tracemalloc.stop()

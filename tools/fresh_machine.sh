@@ -31,7 +31,7 @@ export PYTHON RESIGHT_DATA
 kept='^(PATH|PYTHON|PIP_.*|RESIGHT_DATA|CI|.*_proxy|.*_PROXY|.*SSL_CERT.*|REQUESTS_CA_BUNDLE)$'
 
 place=$(mktemp -d "$PWD/.fresh-machine.XXXXXX")  # not in /tmp, which will be covered
-trap 'rm -rf "$place"' EXIT
+trap 'umount --lazy "$place/tmp" 2>/dev/null; rm -rf "$place"' EXIT
 mkdir "$place/home" "$place/tmp" "$place/resight" "$place/system-tmp" "$place/system-var-tmp"
 git ls-files -z --cached --others --exclude-standard --deduplicate |
     while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$file"; done |

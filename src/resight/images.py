@@ -13,7 +13,8 @@ import os
 import stat
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from io import BytesIO
@@ -119,28 +120,47 @@ def decode_rgb(data: bytes, *, name: str, max_side: int, options: ImageOptions =
     return _decode(data, "RGB", name, max_side, options)[0]
 
 
-def pixel_count(data: bytes, *, name: str) -> int:
-    """Pixels of the full-size picture, as its header has them; nothing is decoded, however many they are."""
-    reader = _reader(data, name)
-    try:
-        with _quiet:
-            width, height = reader(BytesIO(data)).size
-    except Exception as error:  # as in _decode
-        raise ImageError(f"cannot read the size of {name!r} ({error}); copy it again or convert it") from error
-    return width * height
+def stored_size(data: bytes, *, name: str) -> tuple[int, int]:
+    """Width and height as the header has them, before the picture is turned upright. Decodes nothing, so it is safe
+    for any size."""
+    with _pillow(name, "read the size of"):
+        return _reader(data, name)(BytesIO(data)).size
 
 
-def size_of(data: bytes, *, name: str) -> tuple[int, int]:
-    """Width and height of the full-size upright picture, whose pixels are not decoded."""
+def size_of(data: bytes, *, name: str, options: ImageOptions = _DEFAULTS) -> tuple[int, int]:
+    """Width and height of the full-size upright picture."""
     reader = _reader(data, name)
+    with _pillow(name, "read the size of"):
+        image = reader(BytesIO(data))
+        width, height = image.size
+        _require_bounded((width, height), name, options)  # first: to find the orientation of a PNG Pillow decodes it
+        upright = isinstance(image, TiffImageFile) or _orientation(image) < 5  # Pillow gives TIFF's upright size
+        return (width, height) if upright else (height, width)
+
+
+@contextmanager
+def _pillow(name: str, doing: str) -> Iterator[None]:
+    """Whatever Pillow raises becomes an ImageError, and its warnings are silenced."""
     try:
         with _quiet:
-            image = reader(BytesIO(data))
-            width, height = image.size
-            upright = isinstance(image, TiffImageFile) or _orientation(image) < 5  # Pillow gives TIFF's upright size
-            return (width, height) if upright else (height, width)
-    except Exception as error:  # as in _decode
-        raise ImageError(f"cannot read the size of {name!r} ({error}); copy it again or convert it") from error
+            yield
+    except ImageError:
+        raise
+    except Image.DecompressionBombError as error:  # WebP alone compares with Pillow's own limit before we can
+        raise ImageSizeError(f"{name!r} has too many pixels ({error}); reduce the picture") from error
+    except Exception as error:  # a damaged file makes Pillow raise nearly everything
+        raise ImageError(
+            f"cannot {doing} {name!r} ({type(error).__name__}: {error}); "
+            "it is damaged, incomplete or of a rare kind: copy it again or convert it"
+        ) from error
+
+
+def _require_bounded(size: tuple[int, int], name: str, options: ImageOptions) -> None:
+    if size[0] * size[1] > options.max_pixels:
+        raise ImageSizeError(
+            f"{name!r} has {size[0]} × {size[1]} pixels, more than max_pixels = {options.max_pixels}; "
+            "reduce the picture or raise the option"
+        )
 
 
 def from_array(array: npt.ArrayLike, *, max_side: int) -> Picture:
@@ -269,37 +289,23 @@ def _raw_preview(file: BytesIO) -> Image.Image:
 def _decode(data: bytes, mode: str, name: str, max_side: int, options: ImageOptions) -> tuple[Bytes, tuple[int, int]]:
     """Pixels in ``mode`` and the (width, height) of the full-size upright picture."""
     reader = _reader(data, name)
-    try:
-        with _quiet:
-            image: Image.Image = reader(BytesIO(data))
-            full, box = image.size, None  # (width, height); the part to keep
-            if full[0] * full[1] > options.max_pixels:
-                raise ImageSizeError(
-                    f"{name!r} has {full[0]} × {full[1]} pixels, more than max_pixels = {options.max_pixels}; "
-                    "reduce the picture or raise the option"
-                )
-            if isinstance(image, JpegImageFile):
-                # The decoder itself reduces by 2, 4 or 8, to no less than asked for, and skips colour for "L". The box
-                # is the exact part that holds the picture: without it, up to 7 rows of padding would shift positions.
-                draft = image.draft(mode, _fit(full, max_side))
-                box = draft and draft[1]
-            image.load()
-            if box is None:
-                full = image.size  # TIFF turns upright by itself
-            orientation = _orientation(image)
-            image = _shrink(_flatten(image, mode), _fit(full, max_side), box)
-            if orientation in _TURN:
-                image = image.transpose(_TURN[orientation])
-            return np.array(image), full if orientation < 5 else (full[1], full[0])
-    except ImageError:
-        raise
-    except Image.DecompressionBombError as error:  # WebP alone compares with Pillow's own limit before we can
-        raise ImageSizeError(f"{name!r} has too many pixels ({error}); reduce the picture") from error
-    except Exception as error:  # a damaged file makes Pillow raise nearly everything
-        raise ImageError(
-            f"cannot decode {name!r} ({type(error).__name__}: {error}); "
-            "it is damaged, incomplete or of a rare kind: copy it again or convert it"
-        ) from error
+    with _pillow(name, "decode"):
+        image: Image.Image = reader(BytesIO(data))
+        full, box = image.size, None  # (width, height); the part to keep
+        _require_bounded(full, name, options)
+        if isinstance(image, JpegImageFile):
+            # The decoder itself reduces by 2, 4 or 8, to no less than asked for, and skips colour for "L". The box
+            # is the exact part that holds the picture: without it, up to 7 rows of padding would shift positions.
+            draft = image.draft(mode, _fit(full, max_side))
+            box = draft and draft[1]
+        image.load()
+        if box is None:
+            full = image.size  # TIFF turns upright by itself
+        orientation = _orientation(image)
+        image = _shrink(_flatten(image, mode), _fit(full, max_side), box)
+        if orientation in _TURN:
+            image = image.transpose(_TURN[orientation])
+        return np.array(image), full if orientation < 5 else (full[1], full[0])
 
 
 def _orientation(image: Image.Image) -> int:

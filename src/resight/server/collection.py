@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import threading
@@ -118,7 +119,7 @@ class Collection:
         shown = clean(name or "")
         called, most = repr(shown) if shown else "the picture", self._index.images.max_pixels
         try:
-            for width, height in (images.size_of(data, name=known_as) for data in pictures):
+            for width, height in (images.stored_size(data, name=known_as) for data in pictures):
                 if width * height > most:
                     size = f"{width} × {height} pixels"
                     raise ImageSizeError(f"{called} has {size}, and this server takes {most} at most; reduce it")
@@ -130,7 +131,7 @@ class Collection:
     @contextmanager
     def _room(self, *pictures: bytes) -> Iterator[None]:
         """To decode these: so that memory is bounded, whatever comes at once."""
-        if any(images.pixel_count(data, name="the picture") > LARGE for data in pictures):
+        if any(math.prod(images.stored_size(data, name="the picture")) > LARGE for data in pictures):
             with self._large:
                 yield
         else:
