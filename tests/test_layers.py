@@ -26,6 +26,7 @@ ORDER = [
         "_faiss",
         "_numba",
         "images",
+        "colours",
         "folders",
         "features",
         "vocabulary",

@@ -13,7 +13,7 @@ import os
 import stat
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -44,6 +44,7 @@ _PLAIN = ("jpg", "jpeg", "jpe", "jfif", "png", "webp", "gif", "tif", "tiff", "bm
 EXTENSIONS = {f".{e}" for e in (*_PLAIN, *_RAW)}
 TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # first bytes; the last two: of BigTIFF
 COLOR_FILTER_ARRAY = 32803  # as PhotometricInterpretation: what a sensor measured, not a picture
+THUMBNAIL = 128  # pixels of a thumbnail's longest side
 PIECE = 1 << 20  # bytes that are asked of a file system at a time
 _DEFAULTS = ImageOptions()
 _TURN = {  # EXIF orientation → what makes the picture upright
@@ -115,6 +116,12 @@ def decode(data: bytes, *, name: str, max_side: int, options: ImageOptions = _DE
     return Picture(pixels, width, height)
 
 
+def decode_with_thumbnail(data: bytes, *, name: str, max_side: int, options: ImageOptions = _DEFAULTS) -> Picture:
+    """The same with a thumbnail."""
+    (pixels, (width, height)), (thumbnail, _) = _decode_each(data, {"L": max_side, "RGB": THUMBNAIL}, name, options)
+    return Picture(pixels, width, height, thumbnail)
+
+
 def decode_rgb(data: bytes, *, name: str, max_side: int, options: ImageOptions = _DEFAULTS) -> Bytes:
     """The same picture in colour, for display: (rows, columns, 3)."""
     return _decode(data, "RGB", name, max_side, options)[0]
@@ -164,7 +171,7 @@ def _require_bounded(size: tuple[int, int], name: str, options: ImageOptions) ->
 
 
 def from_array(array: npt.ArrayLike, *, max_side: int) -> Picture:
-    """A picture from pixels: (rows, columns) grey, or (rows, columns, 3 or 4) RGB(A)."""
+    """A picture, with a thumbnail, from pixels: (rows, columns) grey, or (rows, columns, 3 or 4) RGB(A)."""
     wanted = "pass (rows, columns) or (rows, columns, 3 or 4) of uint8, uint16, bool, or float in [0, 1]"
     try:
         values = np.asarray(array)
@@ -176,8 +183,12 @@ def from_array(array: npt.ArrayLike, *, max_side: int) -> Picture:
         raise ImageError(f"cannot take an array of {values.dtype} as a picture; {wanted}")
     if values.dtype.kind == "f" and not (values.min() >= 0 and values.max() <= 1):  # false for NaN too
         raise ImageError(f"float values run from {values.min()} to {values.max()}; {wanted}")
-    image = _flatten(Image.fromarray(_to_bytes(values)), "L")
-    return Picture(np.array(_shrink(image, _fit(image.size, max_side))), *image.size)
+    image = Image.fromarray(_to_bytes(values))
+    pixels, thumbnail = (
+        np.array(_shrink(_flatten(image, mode), _fit(image.size, side)))
+        for mode, side in (("L", max_side), ("RGB", THUMBNAIL))
+    )
+    return Picture(pixels, *image.size, thumbnail)
 
 
 def reader_fingerprint(options: ImageOptions) -> str:
@@ -288,24 +299,40 @@ def _raw_preview(file: BytesIO) -> Image.Image:
 
 def _decode(data: bytes, mode: str, name: str, max_side: int, options: ImageOptions) -> tuple[Bytes, tuple[int, int]]:
     """Pixels in ``mode`` and the (width, height) of the full-size upright picture."""
-    reader = _reader(data, name)
+    return _decode_each(data, {mode: max_side}, name, options)[0]
+
+
+def _decode_each(
+    data: bytes, sides: Mapping[str, int], name: str, options: ImageOptions
+) -> list[tuple[Bytes, tuple[int, int]]]:
+    """The same in each of these modes, of at most so many pixels a side."""
+    reader, image, decoded = _reader(data, name), None, []
     with _pillow(name, "decode"):
-        image: Image.Image = reader(BytesIO(data))
-        full, box = image.size, None  # (width, height); the part to keep
-        _require_bounded(full, name, options)
-        if isinstance(image, JpegImageFile):
-            # The decoder itself reduces by 2, 4 or 8, to no less than asked for, and skips colour for "L". The box
-            # is the exact part that holds the picture: without it, up to 7 rows of padding would shift positions.
-            draft = image.draft(mode, _fit(full, max_side))
-            box = draft and draft[1]
-        image.load()
-        if box is None:
-            full = image.size  # TIFF turns upright by itself
-        orientation = _orientation(image)
-        image = _shrink(_flatten(image, mode), _fit(full, max_side), box)
-        if orientation in _TURN:
-            image = image.transpose(_TURN[orientation])
-        return np.array(image), full if orientation < 5 else (full[1], full[0])
+        for mode, max_side in sides.items():
+            if image is None or isinstance(image, JpegImageFile):  # which is decoded at the size that is wanted
+                image = reader(BytesIO(data))
+            decoded.append(_decode_image(image, mode, name, max_side, options))
+    return decoded
+
+
+def _decode_image(
+    image: Image.Image, mode: str, name: str, max_side: int, options: ImageOptions
+) -> tuple[Bytes, tuple[int, int]]:
+    full, box = image.size, None  # (width, height); the part to keep
+    _require_bounded(full, name, options)
+    if isinstance(image, JpegImageFile):
+        # The decoder itself reduces by 2, 4 or 8, to no less than asked for, and skips colour for "L". The box
+        # is the exact part that holds the picture: without it, up to 7 rows of padding would shift positions.
+        draft = image.draft(mode, _fit(full, max_side))
+        box = draft and draft[1]
+    image.load()
+    if box is None:
+        full = image.size  # TIFF turns upright by itself
+    orientation = _orientation(image)
+    image = _shrink(_flatten(image, mode), _fit(full, max_side), box)
+    if orientation in _TURN:
+        image = image.transpose(_TURN[orientation])
+    return np.array(image), full if orientation < 5 else (full[1], full[0])
 
 
 def _orientation(image: Image.Image) -> int:

@@ -15,6 +15,7 @@ from .options import (
     AggregateOptions,
     AssignOptions,
     ClusterOptions,
+    ColourOptions,
     ContextOptions,
     ExpandOptions,
     FeatureOptions,
@@ -46,6 +47,7 @@ class Recipe:
     aggregate: AggregateOptions = field(default_factory=AggregateOptions)
     verify: VerifyOptions = field(default_factory=VerifyOptions)
     expand: ExpandOptions = field(default_factory=ExpandOptions)
+    colours: ColourOptions = field(default_factory=ColourOptions)
 
 
 STAGES: dict[str, type[Options]] = {
@@ -60,6 +62,7 @@ STAGES: dict[str, type[Options]] = {
         AggregateOptions,
         VerifyOptions,
         ExpandOptions,
+        ColourOptions,
     )
 }
 
@@ -76,16 +79,20 @@ def _bag_of_words(measure: str, description: str, context: ContextOptions | None
 
 DEFAULT = "expanded"
 ALL_NEAREST = 1e9  # a ratio that keeps all of a descriptor's nearest words
-_UNVERIFIED, _ONCE = VerifyOptions(shortlist=0), ExpandOptions(results=0)
+_UNVERIFIED, _ONCE, _COLOURLESS = VerifyOptions(shortlist=0), ExpandOptions(results=0), ColourOptions(weight=0)
 
 RECIPES: dict[str, Recipe] = {
-    "expanded": Recipe(description="as verified, then asked again with the best verified results; says where"),
+    "expanded": Recipe(
+        description="as verified, then asked again with the best verified results; colours count, too; says where"
+    ),
     "union": Recipe(
         description="as expanded, with the features of the results added to the query",
         expand=ExpandOptions(kind="union"),
     ),
     "verified": Recipe(
-        description="as burst, the best 200 checked by geometry; says where each match is", expand=_ONCE
+        description="as burst, the best 200 checked by geometry; says where each match is",
+        expand=_ONCE,
+        colours=_COLOURLESS,
     ),
     "burst": Recipe(
         description="Hamming embedding with weak geometry and burst weights (BURST-09)", verify=_UNVERIFIED

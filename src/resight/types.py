@@ -31,6 +31,7 @@ class Picture:
     pixels: Bytes  # (rows, columns)
     width: int
     height: int
+    thumbnail: Bytes | None = None  # (rows, columns, 3) the same in colour, and small; None: not asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class Features:
     # (n, 2, 2) symmetric, determinant 1: region i is xy + scale · shape · u, |u| ≤ 1; its content is described in the
     # frame scale · shape · R(angle). None: circles.
     shape: Float32 | None = None
+    colours: bytes | None = None  # of the whole picture, as ``colours.describe`` has them; None: unknown, or grey
 
     def __len__(self) -> int:
         return len(self.xy)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .. import colours
 from ..engine import LocalEngine
 from ..errors import ImageError
 from ..ingest import Reader
@@ -53,7 +54,9 @@ class FeatureCache:
         return LocalEngine(processes).run(self.worker, wanted, on_crash=_crashed)
 
     def worker(self) -> Extractor:
-        return Extractor(self.folder / fingerprint(self.options), Reader(self.options, self.images))
+        return Extractor(
+            self.folder / fingerprint(self.options, {"colours": colours.KIND}), Reader(self.options, self.images)
+        )
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,10 @@ def read(file: Path) -> Features:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             xy, scale, angle, descriptors, (width, height) = (arrays[name] for name in (*_ARRAYS, "size"))
             shape = arrays.get("shape")
+            described = arrays["colours"].tobytes() if "colours" in arrays else None
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise ImageError(f"the cached features in {file} are damaged ({error}); delete it and run again") from None
-    return Features(xy, scale, angle, descriptors, int(width), int(height), shape)
+    return Features(xy, scale, angle, descriptors, int(width), int(height), shape, described)
 
 
 def _write(file: Path, features: Features) -> None:
@@ -93,6 +97,8 @@ def _write(file: Path, features: Features) -> None:
     arrays = {name: getattr(features, name) for name in _ARRAYS}
     if features.shape is not None:
         arrays["shape"] = features.shape
+    if features.colours is not None:
+        arrays["colours"] = np.frombuffer(features.colours, np.uint8)
     with new.open("wb") as stream:
         np.savez(stream, **arrays, size=np.array([features.width, features.height]))
     new.replace(file)

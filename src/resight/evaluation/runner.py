@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from .. import colours
 from ..context import context_name, name_of
 from ..engine import LocalEngine
 from ..errors import EngineError, UsageError
@@ -139,7 +140,8 @@ class Runner:
         """An index of these pictures, made or finished if need be."""
         vocabulary = self._vocabulary_for(features, indexing)
         content = {key: e.content.hex() for key, e in pictures.items() if e.file}
-        made_by = {"vocabulary": vocabulary.fingerprint, "assignment": ASSIGNMENT, "pictures": content}
+        kinds = {"assignment": ASSIGNMENT, "colours": colours.KIND}
+        made_by = {"vocabulary": vocabulary.fingerprint, **kinds, "pictures": content}
         identity = fingerprint(features, indexing, *([clusters] if clusters.count else []), made_by)
         folder = self.cache / "indexes" / f"{dataset.name}-{identity}.resight"
         if not (folder / "manifest").exists():

@@ -102,7 +102,8 @@ class Ingester:
     def entry(self, features: Features, *, key: str, content: bytes, path: str | None = None) -> Entry:
         """Features with their words, ready to be stored."""
         words = self.assigner.assign(features.descriptors, options=self.indexing)
-        return Entry(key, words, encode(features), features.width, features.height, content, path)
+        width, height, colours = features.width, features.height, features.colours
+        return Entry(key, words, encode(features), width, height, content, path, colours=colours)
 
 
 @dataclass(frozen=True)

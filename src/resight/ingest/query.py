@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import UsageError
@@ -44,8 +45,14 @@ def query_of_stored(group: SegmentGroup, key: str, region: Region | None) -> Que
 
 
 def _within(region: Region | None, query: Query) -> Query:
-    """With the features in the region alone; a detector finds no others, but given ones may lie anywhere."""
-    return query if region is None else query.only(region.contains(query.known_features.xy))
+    """With the features in the region alone; a detector finds no others, but given ones may lie anywhere.
+
+    The colours of a whole picture are not those of a region.
+    """
+    if region is None:
+        return query
+    features = replace(query.known_features, colours=None)
+    return replace(query, features=features).only(region.contains(features.xy))
 
 
 def _require_overlap(region: Region | None, features: Features) -> None:

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import images
+from .. import colours, images
 from ..features import extract, require_given
 from ..features.given import validated
 from ..options import FeatureOptions, ImageOptions
-from ..types import Features, Region
+from ..types import Features, Picture, Region
 from ..urls import Place
 
 # A file or its URL, a file's content, or pixels (grey or RGB); or, where an index was made for such, own features.
@@ -53,14 +53,21 @@ class Reader:
         if isinstance(source, np.ndarray):
             picture = images.from_array(source, max_side=side)
             content = content_hash(f"{source.shape}{source.dtype}".encode() + source.tobytes())
-            return OpenedPicture(content, lambda region: extract(picture, options=self.options, region=region))
+            return OpenedPicture(content, lambda region: self._extract(picture, region))
         data = source if isinstance(source, bytes) else images.read_bytes(source, options=self.images)
 
         def decode_and_extract(region: Region | None) -> Features:
-            picture = images.decode(data, name=name, max_side=side, options=self.images)
-            return extract(picture, options=self.options, region=region)
+            picture = images.decode_with_thumbnail(data, name=name, max_side=side, options=self.images)
+            return self._extract(picture, region)
 
         return OpenedPicture(content_hash(data), decode_and_extract)
+
+    def _extract(self, picture: Picture, region: Region | None) -> Features:
+        """With the colours of a whole picture: a region is of a thing, which comes in any light."""
+        features = extract(picture, options=self.options, region=region)
+        if region is not None or picture.thumbnail is None:
+            return features
+        return replace(features, colours=colours.describe(picture.thumbnail))
 
 
 def content_hash(data: bytes) -> bytes:

@@ -246,6 +246,17 @@ class ExpandOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ColourOptions(Options):
+    """Colours → order among results that geometry confirms alike. Regions and grey pictures are left as they are."""
+
+    stage: ClassVar[str] = "colours"
+
+    # A score counts exp(weight · likeness) times, where likeness is 1 for the same colours and 0 for none in common; less
+    # where results that are certain show that colours tell nothing. 0 turns this off.
+    weight: float = option(2.0, least=0.0, most=20.0, used_if=VERIFIED)
+
+
+@dataclass(frozen=True, kw_only=True)
 class LearnOptions(Options):
     """Queries with known answers → weights for pairs of word counts (LEARN-14)."""
 

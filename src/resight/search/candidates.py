@@ -33,6 +33,7 @@ class Candidate:
     score: float
     checked: bool = False  # whether geometry was asked
     located: Located | None = None  # what it said
+    colour: float = 1.0  # how much more it counts for its colours
     plain: float | None = None  # where the score is made of ranks: that which the first vocabulary gives
 
     @property
@@ -50,7 +51,7 @@ class Candidate:
         A few matches more or less say less than the score does. But no score, least of all one of expansion, may put a
         picture that hardly shows what the query shows before one that shows it beyond doubt.
         """
-        return -self.inliers.bit_length(), -self.score, self.row.key
+        return -self.inliers.bit_length(), -self.score * self.colour, self.row.key
 
 
 def locate(

@@ -26,13 +26,11 @@ MARGIN = 0.25
 
 
 def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candidate], count: int) -> list[Candidate]:
-    """Search again with what the best verified results show of the same thing.
-
-    The first of the candidates, which come by their evidence, stays so: what others find does not concern it.
+    """Search again with what the best verified results show of the same thing; in no order.
 
     All queries look in the same clusters: a picture that one of them does not look at cannot be compared by their mean.
     """
-    queries, recipe, first = request.queries, request.recipe, candidates[0].place
+    queries, recipe = request.queries, request.recipe
     sources = [c for c in candidates if c.located and not _is_same_picture(queries[c.located.query], c, c.located)]
     if not sources:
         return candidates
@@ -47,13 +45,14 @@ def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candida
     else:
         expanded = shortlist(group, extend(group, request, [s for s, _ in seen], [c.place for c in sources]), count)
     known = {c.place: c for c in candidates if c.checked}
-    for candidate in expanded:
-        if before := known.get(candidate.place):
+    for rank, candidate in enumerate(expanded):
+        before = known.get(candidate.place)
+        if before and (before.located or rank < recipe.verify.shortlist):  # so that it does not depend on the count
             candidate.located, candidate.checked = before.located, True
     verify(group, request, [c for c in expanded[: recipe.verify.shortlist] if not c.checked])
     held = {c.place for c in expanded}
     lost = [c for c in candidates if c.located and c.place not in held]  # what was verified stays in the result
-    return sorted(expanded + lost, key=lambda c: (c.place != first, *c.by_evidence))
+    return expanded + lost
 
 
 def _is_same_picture(query: Query, candidate: Candidate, located: Located) -> bool:

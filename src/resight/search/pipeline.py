@@ -1,4 +1,4 @@
-"""The pipeline, from queries to hits: score → aggregate → shortlist → verify → expand → name."""
+"""The pipeline, from queries to hits: score → aggregate → shortlist → verify → expand → colours → name."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..timing import Stopwatch
 from ..types import Hit, SearchResult
 from .background import background_score
 from .candidates import Candidate, box
+from .colour import weigh_colours
 from .expand import expand
 from .group import SegmentGroup
 from .prepare import choose_clusters, prepare
@@ -56,9 +57,14 @@ def rank(
     with watch.stage("verify"):
         verify(group, request, candidates[: recipe.verify.shortlist])
         candidates.sort(key=lambda c: c.by_evidence)
+        first = candidates[0].place if candidates else None
     if recipe.expand.results and candidates:
         with watch.stage("expand"):
             candidates = expand(group, request, candidates, count)
+    with watch.stage("colours"):
+        weigh_colours(request, [c for c in candidates if c.checked])
+    # Nothing concerns the first that others find. What geometry was not asked about comes after what it was.
+    candidates.sort(key=lambda c: (c.place != first, not c.checked, *c.by_evidence))
     return candidates, background_score(group, request)
 
 

@@ -36,7 +36,7 @@ def stored_query(snapshot: Snapshot, segment: Segment, row: Row) -> Query:
         code, word = words.code[first], words.word[first]
         descriptors = codes.restored(snapshot.vocabulary, code, word, keep=snapshot.settings.indexing.keep)
     xy, scale, angle, shape = decode(geometry, max(row.width, row.height))
-    features = Features(xy, scale, angle, descriptors, row.width, row.height, shape)
+    features = Features(xy, scale, angle, descriptors, row.width, row.height, shape, row.colours)
     return Query.of_features(replace(words, code=None), features)
 
 

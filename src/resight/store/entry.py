@@ -24,6 +24,7 @@ class Entry:
     content: bytes  # hash of the picture's bytes; equal content is not indexed again
     path: str | None = None  # where it was read from
     metadata: dict[str, Any] = field(default_factory=dict)
+    colours: bytes | None = None  # as ``Features.colours``
 
     @property
     def shapes(self) -> bool:

@@ -22,9 +22,10 @@ NAME = "pictures.db"
 _SCHEMA = """
 CREATE TABLE pictures (
     ordinal INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, content BLOB NOT NULL, path BLOB,
-    width INTEGER NOT NULL, height INTEGER NOT NULL, features INTEGER NOT NULL, metadata TEXT NOT NULL
+    width INTEGER NOT NULL, height INTEGER NOT NULL, features INTEGER NOT NULL, metadata TEXT NOT NULL,
+    colours BLOB
 )"""
-_COLUMNS = "ordinal, key, content, path, width, height, features, metadata"
+_COLUMNS = "ordinal, key, content, path, width, height, features, metadata, colours"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +40,25 @@ class Row:
     height: int
     features: int  # postings: a feature that has several words, or some in several vocabularies, counts as often
     metadata: dict[str, Any]
+    colours: bytes | None = None  # as ``Features.colours``
 
     def values(self) -> tuple[Any, ...]:
         path = None if self.path is None else encode_text(self.path)
         text = json.dumps(self.metadata, sort_keys=True, allow_nan=False)  # NaN is no JSON: others could not read it
         # SQLite takes Python's own integers alone as such: one of numpy's would be stored as its bytes.
         numbers = index(self.width), index(self.height), index(self.features)
-        return self.ordinal, encode_text(self.key), self.content, path, *numbers, text
+        return self.ordinal, encode_text(self.key), self.content, path, *numbers, text, self.colours
 
     @classmethod
     def of(cls, ordinal: int, e: Entry) -> Row:
-        return cls(ordinal, e.key, e.content, e.path, e.width, e.height, len(e.words), e.metadata)
+        return cls(ordinal, e.key, e.content, e.path, e.width, e.height, len(e.words), e.metadata, e.colours)
 
 
 def write(path: Path, rows: Iterable[Row], disk: Disk) -> None:
     """Make the file; the caller syncs it."""
     with disk.database(path) as database:
         database.execute(_SCHEMA)
-        database.executemany("INSERT INTO pictures VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (row.values() for row in rows))
+        database.executemany("INSERT INTO pictures VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (row.values() for row in rows))
 
 
 class Table:
@@ -121,9 +123,10 @@ class Table:
             self._checked = True
         return [
             Row(
-                o, decode_text(k), c, None if p is None else decode_text(p), w, h, f, {} if m == "{}" else json.loads(m)
+                *(o, decode_text(k), c, None if p is None else decode_text(p), w, h, f),
+                *({} if m == "{}" else json.loads(m), colours),
             )
-            for o, k, c, p, w, h, f, m in self._query(statement, parameters)
+            for o, k, c, p, w, h, f, m, colours in self._query(statement, parameters)
         ]
 
     def _query(self, statement: str, parameters: Sequence[Any]) -> list[Any]:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 
 from ...options import AssignOptions, ExpandOptions, HammingOptions, ScoringOptions, VerifyOptions
 from ...recipes import Recipe
-from .experiment import DOG, OUR_FEATURES, OUR_IDF, READY, Published, Trial
+from .experiment import COLOURLESS, DOG, OUR_FEATURES, OUR_IDF, READY, Published, Trial
 
 CONDITIONS = (
     "Hessian-Affine regions with SIFT; 20000 words learnt on other pictures of Flickr; Kentucky 10200, Oxford 5063 and "
@@ -79,7 +79,15 @@ def trials(
     return tuple(
         Trial(
             label=f"{label}, {name}",
-            recipe=Recipe(description=label, features=DOG, assign=assign, scoring=scoring, verify=verify, expand=ONCE),
+            recipe=Recipe(
+                description=label,
+                features=DOG,
+                assign=assign,
+                scoring=scoring,
+                verify=verify,
+                expand=ONCE,
+                colours=COLOURLESS,
+            ),
             vocabulary=READY,
             published=published[name],
         )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...options import FeatureOptions
 from ...recipes import RECIPES
 from .experiment import DOG, READY, Experiment, Trial
 
 KINDS = {
     "DoG": DOG,
-    "Hessian-Affine": FeatureOptions(detector="hessian-affine"),
+    "Hessian-Affine": replace(DOG, detector="hessian-affine"),
 }
 
 DETECTORS = Experiment(
