@@ -24,11 +24,13 @@ def describe(thumbnail: Bytes) -> bytes | None:
         return None
     hue, saturation, value = hsv[:, 0] * HUES // 180, hsv[:, 1] * SATURATIONS // 256, hsv[:, 2] * VALUES // 256
     counts = np.bincount((hue * SATURATIONS + saturation) * VALUES + value, minlength=BINS)
-    return np.rint(255 * np.sqrt(counts / len(hsv))).astype(np.uint8).tobytes()
+    roots: Bytes = np.rint(255 * np.sqrt(counts / len(hsv))).astype(np.uint8)
+    return roots.tobytes()
 
 
 def likeness(one: bytes, others: Sequence[bytes]) -> Float32:
     """How alike the colours are: Bhattacharyya's coefficient, 1 for the same ones and 0 for none in common."""
     rows = np.frombuffer(b"".join([one, *others]), np.uint8).reshape(-1, BINS).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows[1:] @ rows[0]
+    alike: Float32 = rows[1:] @ rows[0]
+    return alike

@@ -87,7 +87,7 @@ RECIPES: dict[str, Recipe] = {
     ),
     "union": Recipe(
         description="as expanded, with the features of the results added to the query",
-        expand=ExpandOptions(kind="union"),
+        expand=ExpandOptions(kind="union", results=5),  # falls with more
     ),
     "verified": Recipe(
         description="as burst, the best 200 checked by geometry; says where each match is",

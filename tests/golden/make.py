@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from resight.store import Disk
@@ -9,8 +10,8 @@ from resight.store.manifest import FORMAT
 
 from ..support.stored import build, change, cluster, complete, entry, keep_similarity, learn_context
 
-HELD = {
-    key: complete(entry(key, seed, features=0 if key == "empty" else None))
+HELD = {  # the first version of format 1 kept no colours
+    key: replace(complete(entry(key, seed, features=0 if key == "empty" else None)), colours=None)
     for seed, key in enumerate(["arch", "bridge", "château", "door\udcff", "empty"])
 }
 

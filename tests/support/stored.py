@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from resight import learn
+from resight.colours import BINS
 from resight.context import Reference, context_name
 from resight.engine import LocalEngine
 from resight.ingest import Job, Outcome
@@ -48,7 +49,7 @@ CODES = 2  # bytes kept of each descriptor, where any are
 KEEPING_CODES = IndexingOptions(keep="codes")
 NEVER_MERGE = StoreOptions(merge_factor=1000)
 # One recipe for each measure, Hamming matches being weighed by their distance alone; and some with other weights.
-BY_DISTANCE = HammingOptions(intra="none", inter=False, weak_geometry=False)
+BY_DISTANCE = HammingOptions(sigma=16, intra="none", inter=False, weak_geometry=False)
 EVERY_WEIGHT = HammingOptions(intra="root-share", inter=True, weak_geometry=True, size_power=0.5)
 INTER = "every weight"  # its scores depend on which pictures are visited
 RECIPES_ASKED: dict[str, Recipe] = {
@@ -121,6 +122,7 @@ def entry(key: str, seed: int = 0, *, features: int | None = None, metadata: dic
         content=noise(("content", seed), 16).tobytes(),
         path=f"/somewhere/{key}" if seed % 2 else None,
         metadata={"seed": seed} if metadata is None else metadata,
+        colours=noise(("colours", seed), BINS).tobytes() if seed % 3 else None,
     )
 
 
@@ -308,6 +310,7 @@ class Stored:
     signatures: tuple[int, ...]
     geometry: bytes
     code: bytes
+    colours: bytes | None
 
 
 def stored(e: Entry) -> Stored:
@@ -323,6 +326,7 @@ def stored(e: Entry) -> Stored:
         tuple(int(e.words.signature[row]) for row in order),
         b"".join(e.geometry[e.words.feature[row]].tobytes() for row in order),
         b"" if e.words.code is None else b"".join(e.words.code[row].tobytes() for row in order),
+        e.colours,
     )
 
 
@@ -351,6 +355,7 @@ def contents(snapshot: Snapshot) -> dict[str, Stored]:
                 tuple(lists.signature[mine].tolist()),
                 segment.geometry(mine).tobytes(),
                 lists.code[mine].tobytes(),
+                row.colours,
             )
     return found
 

@@ -37,9 +37,9 @@ class FeatureOptions(Options):
     # Pictures are reduced so that the longest side is at most this many pixels; they are never enlarged.
     max_side: int = option(1024, least=16, most=65535)
     # The strongest features by detector response are kept, at most this many.
-    max_features: int = option(2000, least=1, most=100_000)
+    max_features: int = option(2350, least=1, most=100_000)
     # Least contrast of a keypoint; lower finds more and weaker ones.
-    contrast: float = option(0.01, least=0.0, most=1.0)
+    contrast: float = option(0.004, least=0.0, most=1.0)
     # Pictures are taken upright: hessian-affine looks for no dominant directions, vertical stays vertical.
     upright: bool = option(False)
 
@@ -240,7 +240,7 @@ class ExpandOptions(Options):
     stage: ClassVar[str] = "expand"
 
     # The best this many verified results are asked with again; 0 turns expansion off.
-    results: int = option(5, least=0, most=100, used_if=VERIFIED)
+    results: int = option(20, least=0, most=100, used_if=VERIFIED)
     # average: the mean of what the query and the results find; union: one query with the features of all.
     kind: str = option("average", among=("average", "union"), used_if=Needs(option="expand.results", least=1))
 
@@ -251,8 +251,8 @@ class ColourOptions(Options):
 
     stage: ClassVar[str] = "colours"
 
-    # A score counts exp(weight · likeness) times, where likeness is 1 for the same colours and 0 for none in common; less
-    # where results that are certain show that colours tell nothing. 0 turns this off.
+    # A score counts exp(weight · likeness) times: likeness is 1 for the same colours, 0 for none in common. Less where
+    # results that are certain show that colours tell nothing. 0 turns this off.
     weight: float = option(2.0, least=0.0, most=20.0, used_if=VERIFIED)
 
 

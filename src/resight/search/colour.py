@@ -12,7 +12,7 @@ from .request import SearchRequest
 
 
 def weigh_colours(request: SearchRequest, candidates: Sequence[Candidate]) -> None:
-    """Note in each candidate how much its colours count; of several queries it is compared with the one it is most like.
+    """Note in each candidate how much its colours count; of several queries the one that it is most like decides.
 
     A query without colours, such as a region or a grey picture, changes nothing.
     """

@@ -25,7 +25,6 @@ CREATE TABLE pictures (
     width INTEGER NOT NULL, height INTEGER NOT NULL, features INTEGER NOT NULL, metadata TEXT NOT NULL,
     colours BLOB
 )"""
-_COLUMNS = "ordinal, key, content, path, width, height, features, metadata, colours"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ class Table:
         for start in range(0, len(ordinals), 500):  # SQLite limits the number of parameters
             some = [int(o) for o in ordinals[start : start + 500]]
             marks = ",".join("?" * len(some))
-            for row in self._rows(f"SELECT {_COLUMNS} FROM pictures WHERE ordinal IN ({marks})", some):
+            for row in self._rows(f"SELECT * FROM pictures WHERE ordinal IN ({marks})", some):
                 found[row.ordinal] = row
         try:
             return [found[int(o)] for o in ordinals]
@@ -89,24 +88,22 @@ class Table:
             raise damaged(self._file.path, f"picture {error} is missing") from None
 
     def find(self, key: str) -> Row | None:
-        return next(iter(self._rows(f"SELECT {_COLUMNS} FROM pictures WHERE key = ?", [encode_text(key)])), None)
+        return next(iter(self._rows("SELECT * FROM pictures WHERE key = ?", [encode_text(key)])), None)
 
     def with_content(self, content: bytes) -> list[Row]:
-        return self._rows(f"SELECT {_COLUMNS} FROM pictures WHERE content = ? ORDER BY ordinal", [content])
+        return self._rows("SELECT * FROM pictures WHERE content = ? ORDER BY ordinal", [content])
 
     def by_key(self, after: str | None) -> Iterator[Row]:
         """The rows whose keys follow this one (None: all), in the order of their bytes, some at a time."""
         last = -1 if after is None else encode_text(after)  # to SQLite bytes are always more than a number
-        while rows := self._rows(f"SELECT {_COLUMNS} FROM pictures WHERE key > ? ORDER BY key LIMIT 200", [last]):
+        while rows := self._rows("SELECT * FROM pictures WHERE key > ? ORDER BY key LIMIT 200", [last]):
             yield from rows
             last = encode_text(rows[-1].key)
 
     def all(self) -> Iterator[Row]:
         """Every row, by ordinal, a few thousand at a time."""
         last = -1
-        while rows := self._rows(
-            f"SELECT {_COLUMNS} FROM pictures WHERE ordinal > ? ORDER BY ordinal LIMIT 2000", [last]
-        ):
+        while rows := self._rows("SELECT * FROM pictures WHERE ordinal > ? ORDER BY ordinal LIMIT 2000", [last]):
             yield from rows
             last = rows[-1].ordinal
 
@@ -124,9 +121,9 @@ class Table:
         return [
             Row(
                 *(o, decode_text(k), c, None if p is None else decode_text(p), w, h, f),
-                *({} if m == "{}" else json.loads(m), colours),
+                *({} if m == "{}" else json.loads(m), *colours),  # tables of earlier versions have no colours
             )
-            for o, k, c, p, w, h, f, m, colours in self._query(statement, parameters)
+            for o, k, c, p, w, h, f, m, *colours in self._query(statement, parameters)
         ]
 
     def _query(self, statement: str, parameters: Sequence[Any]) -> list[Any]:
