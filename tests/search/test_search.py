@@ -262,7 +262,7 @@ def test_a_hit_says_where(walls: Index) -> None:
 
 def test_stages_are_timed(walls: Index) -> None:
     result = walls.search(part(panorama(1), 20))
-    assert list(result.timings) == ["features", "words", "score", "verify", "expand", "colours"]
+    assert list(result.timings) == ["features", "words", "score", "verify", "expand"]
     assert all(seconds > 0 for seconds in result.timings.values())
 
 

@@ -1,4 +1,4 @@
-"""The pipeline, from queries to hits: score → aggregate → shortlist → verify → expand → colours → name."""
+"""The pipeline, from queries to hits: score → aggregate → shortlist → verify, with colours → expand → name."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .colour import weigh_colours
 from .expand import expand
 from .group import SegmentGroup
 from .prepare import choose_clusters, prepare
+from .request import SearchRequest
 from .require import missing, require_searchable
 from .shortlist import shortlist, verify
 
@@ -56,16 +57,21 @@ def rank(
         return candidates, None
     with watch.stage("verify"):
         verify(group, request, candidates[: recipe.verify.shortlist])
-        candidates.sort(key=lambda c: c.by_evidence)
-        first = candidates[0].place if candidates else None
+        candidates = _ordered(request, candidates)
     if recipe.expand.results and candidates:
         with watch.stage("expand"):
-            candidates = expand(group, request, candidates, count)
-    with watch.stage("colours"):
-        weigh_colours(request, [c for c in candidates if c.checked])
-    # Nothing concerns the first that others find. What geometry was not asked about comes after what it was.
-    candidates.sort(key=lambda c: (c.place != first, not c.checked, *c.by_evidence))
+            # What others find does not concern the first, which stays so.
+            candidates = _ordered(request, expand(group, request, candidates, count), first=candidates[0])
     return candidates, background_score(group, request)
+
+
+def _ordered(
+    request: SearchRequest, candidates: Sequence[Candidate], *, first: Candidate | None = None
+) -> list[Candidate]:
+    """By evidence, colours included; what geometry was not asked about comes after what it was."""
+    weigh_colours(request, [candidate for candidate in candidates if candidate.checked])
+    place = first and first.place
+    return sorted(candidates, key=lambda c: (c.place != place, not c.checked, *c.by_evidence))
 
 
 def compare(group: SegmentGroup, query: Query, key: str, *, recipe: Recipe) -> SearchResult:
