@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 from resight import Index
-from resight.options import ColourOptions
+from resight.options import ColourOptions, ExpandOptions, VerifyOptions
 from resight.recipes import RECIPES
-from resight.types import Hit
+from resight.rerank.colour import CERTAIN
 
 from ..support.pictures import Pixels, texture
 
@@ -47,15 +47,17 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return made
 
 
-def first(hits: tuple[Hit, ...]) -> list[str]:
-    return [hit.key for hit in hits if hit.inliers]
+@pytest.mark.parametrize("results", [0, 20])
+def test_where_geometry_confirms_nothing_the_same_colour_comes_first(index: Index, results: int) -> None:
+    query, verify, expand = tinted(QUERY, RED), VerifyOptions(min_inliers=10_000), ExpandOptions(results=results)
+    plain, coloured = (replace(r, verify=verify, expand=expand) for r in (COLOURLESS, RECIPES["expanded"]))
+    assert [hit.key for hit in index.search(query, recipe=plain, top=2).hits] == ["a blue one", "b red one"]
+    assert [hit.key for hit in index.search(query, recipe=coloured, top=2).hits] == ["b red one", "a blue one"]
 
 
-def test_the_same_thing_in_the_same_colour_comes_first(index: Index) -> None:
-    query = tinted(QUERY, RED)
-    assert first(index.search(query, recipe=COLOURLESS).hits) == ["a blue one", "b red one"]
-    assert first(index.search(query).hits) == ["b red one", "a blue one"]
-    assert first(index.search(tinted(QUERY, BLUE)).hits) == ["a blue one", "b red one"]
+def test_a_certain_hit_of_another_colour_tells_that_colours_do_not_matter(index: Index) -> None:
+    hits = index.search(tinted(QUERY, RED)).hits
+    assert [hit.key for hit in hits if (hit.inliers or 0) >= CERTAIN] == ["a blue one", "b red one"]
 
 
 def test_nothing_else_changes(index: Index) -> None:
