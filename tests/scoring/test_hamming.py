@@ -17,14 +17,16 @@ from ..support.hamming import hamming_scores
 from ..support.quantised import Collection, random_collection, score
 
 COMBINATIONS = [
-    quantised.hamming(closest_only=closest, intra=intra, inter=inter, weak_geometry=weak, size_power=power)
+    quantised.hamming(
+        closest_only=closest, intra=intra, inter=inter, weak_geometry=weak, size_power=power, idf_power=2 - power
+    )
     for closest, intra, inter, weak, power in product((False, True), INTRA, (False, True), (False, True), (0.0, 0.7))
 ]
 
 
 def named(options: HammingOptions) -> str:
     chosen = [name for name in ("closest_only", "inter", "weak_geometry") if getattr(options, name)]
-    return ", ".join([options.intra, *chosen, *(["size"] if options.size_power else [])])
+    return ", ".join([options.intra, *chosen, *(["size, less idf"] if options.size_power else [])])
 
 
 def small_collection(seed: int) -> Collection:

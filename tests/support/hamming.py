@@ -67,7 +67,7 @@ def _in_one_picture(
     for theirs in same_word:
         bits = (mine.signature ^ theirs.signature).bit_count()
         if bits <= options.threshold:
-            score = idf[mine.word] ** 2 * exp(-(bits**2) / options.sigma**2)  # eq. 1 and 2
+            score = idf[mine.word] ** options.idf_power * exp(-(bits**2) / options.sigma**2)  # eq. 1 and 2
             score *= (2 ** (5 - mine.scale / 20)) ** options.size_power  # 5 octaves below the longest side count as 1
             found.append(Match(mine, theirs, bits, score))
     if options.closest_only and found:  # §4.1; of equally close ones the first

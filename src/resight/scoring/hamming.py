@@ -94,7 +94,7 @@ def _pieces(
     codes = query.geometry[query.words.feature[order]]
     angle, scale = (np.ascontiguousarray(codes[name]) for name in ("angle", "scale"))
     size = size_weights(options)[scale]
-    weight = scope.collection.idf[word] ** 2 * size if options.weights == "idf" else size
+    weight = scope.collection.idf[word] ** options.idf_power * size if options.weights == "idf" else size
     odds = _odds(query.words.feature[order], totals[0], options.mixture) if by_density else np.zeros((0, 65))
     rule = voting.Rule(match_weights(options), options.threshold, options.closest_only, voting.INTRA[options.intra])
     columns = ("image", "signature", "geometry") if options.weak_geometry else ("image", "signature")
