@@ -141,7 +141,7 @@ def test_a_job_that_kills_its_workers_is_reported_and_the_others_complete(engine
 
 def test_rounds_of_k_means_come_out_bit_by_bit(engine: RayEngine) -> None:
     descriptors = root_sift_like(36_000, 3)  # three jobs in each round
-    options = VocabularyOptions(words=256, iterations=2, sample=36_000)
+    options = VocabularyOptions(words=1024, iterations=2, sample=36_000)
     facts: dict[str, Any] = {"options": options, "source": "made up", "exact_up_to": 100}
     across = lambda plan, jobs: engine.run(plan, jobs, on_crash=no_crash)  # noqa: E731
     assert train(descriptors, **facts, across=across).to_bytes() == train(descriptors, **facts).to_bytes()
