@@ -69,13 +69,13 @@ def test_nothing_is_compiled_after_warming_up(tmp_path: Path) -> None:
         with Index.create(tmp_path / f"{number}.resight", vocabulary=vocabulary, indexing=indexing) as index:
             places.append(index.path)
             for seed in range(3):
-                index.add(texture(seed), key=str(seed))
+                index.add(texture(seed, grain=20), key=str(seed))
             for name in ("context", "context-l1"):
                 index.learn.context(name)
         if vocabulary.vocabularies == 1:
             with Writer(index.path) as writer:
                 learn.keep_similarity(writer, similarity(vocabulary.words))
-    query = write(tmp_path / "query.png", np.hstack([texture(1), texture(9)]))
+    query = write(tmp_path / "query.png", np.hstack([texture(1, grain=20), texture(9, grain=20)]))
     subprocess.run([sys.executable, "-c", SCRIPT, query, *places], check=True)
 
 

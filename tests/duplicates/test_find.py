@@ -303,7 +303,7 @@ def test_moving_and_moving_back(made: tuple[Path, Path], tmp_path: Path) -> None
         (here / target).write_bytes((pictures / name).read_bytes())
     os.utime(here / "deep/a.png", (1_000_000_000, 1_000_000_000))
     run = CliRunner()
-    assert run.invoke(app, ["index", str(here), "--into", str(place)]).exit_code == 0
+    assert run.invoke(app, ["index", str(here), "--into", str(place), "--processes", "1"]).exit_code == 0
     before = {path.relative_to(here): path.read_bytes() for path in here.rglob("*.png")}
     asked = run.invoke(app, ["duplicates", str(place), "--move-to", str(away)])
     assert asked.exit_code == 2  # nobody can answer
@@ -400,7 +400,7 @@ def test_nothing_is_overwritten(made: tuple[Path, Path], tmp_path: Path) -> None
         (here / name).write_bytes((pictures / name).read_bytes())
         (away / name).write_bytes(b"precious")
     run = CliRunner()
-    assert run.invoke(app, ["index", str(here), "--into", str(place)]).exit_code == 0
+    assert run.invoke(app, ["index", str(here), "--into", str(place), "--processes", "1"]).exit_code == 0
     refused = run.invoke(app, ["duplicates", str(place), "--move-to", str(away), "--yes"])
     assert refused.exit_code == 2
     assert "exists already" in refused.output

@@ -1,4 +1,4 @@
-"""Searchers on a Ray cluster of three nodes, on one of which the plug is pulled."""
+"""Searchers on a Ray cluster of two nodes, on one of which the plug is pulled."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .searched import FEATURES, SEGMENTS, fill, same
 
 pytestmark = pytest.mark.filterwarnings("default")  # Ray's own
 
-NODES = 3
+NODES = 2
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def dataset(tmp_path: Path) -> Dataset:
     folder = tmp_path / "ukbench"
     folder.mkdir()
     for number in range(12):
-        whole, shift = texture(number // 4, size=280), 10 * (number % 4)
+        whole, shift = texture(number // 4, size=280, grain=20), 10 * (number % 4)
         write(folder / f"ukbench{number:05d}.jpg", whole[shift : shift + 220, shift : shift + 220])
     return load("ukbench", folder)
 

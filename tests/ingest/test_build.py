@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import resource
 import shutil
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,12 +12,13 @@ import pytest
 from resight.engine import LocalEngine
 from resight.errors import EngineError, StoreError
 from resight.index import Index
-from resight.ingest import Ingester, IngesterPlan, Job, Outcome, build
+from resight.ingest import Job, build
 from resight.ingest.build import split_into_shards
 from resight.store import Writer, check, open_snapshot, shards
 from resight.store import manifest as manifests
 
 from ..support.builds import FEATURES, SMALL, answers, ingester, kill_when_recorded, make_pictures, records_of, segments
+from .deadly import Fragile, Hopeless
 
 
 @pytest.fixture(scope="module")
@@ -102,31 +99,6 @@ def test_shards_are_cut_where_keys_say_so() -> None:
     assert [len(shard.jobs) for shard in split_into_shards([*jobs[:3], jobs[0]], 1000, build=1)] == [3]
 
 
-@dataclass(frozen=True)
-class Fragile:
-    """An ingester that two pictures kill: one always, one the first time."""
-
-    plan: IngesterPlan
-    deadly: str
-    once: Path  # a picture named like this file kills as long as the file is there
-
-    def __call__(self) -> Callable[[Job], Outcome]:
-        ingest = self.plan()
-        return lambda job: self._ingest(job, ingest)
-
-    def _ingest(self, job: Job, ingest: Ingester) -> Outcome:
-        if self.once.exists() and job.key == self.once.name:
-            self.once.unlink()
-            self._die()
-        if job.key == self.deadly:
-            self._die()
-        return ingest(job)
-
-    def _die(self) -> None:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        os.abort()
-
-
 def test_pictures_that_kill_workers_are_skipped_and_no_others(pictures: list[Path], tmp_path: Path) -> None:
     place = tmp_path / "i.resight"
     Index.create(place, features=FEATURES).close()
@@ -142,21 +114,6 @@ def test_pictures_that_kill_workers_are_skipped_and_no_others(pictures: list[Pat
     ]
     with open_snapshot(place) as snapshot:
         assert {row.key for row in snapshot.rows()} == {path.name for path in few} - {"002.png"}
-
-
-@dataclass(frozen=True)
-class Hopeless:
-    """Workers die, but not while they ingest a picture."""
-
-    def __call__(self) -> Callable[[Job], Outcome]:
-        return lambda job: Outcome(job.key, entry=_Deadly())  # type: ignore[arg-type]
-
-
-class _Deadly:
-    """Something that cannot even be looked at."""
-
-    def __getattr__(self, name: str) -> None:
-        os._exit(1)
 
 
 def test_workers_that_die_for_no_picture_are_an_error(pictures: list[Path], tmp_path: Path) -> None:
