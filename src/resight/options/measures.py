@@ -19,8 +19,8 @@ class HammingOptions(ScoringOptions):
 
     # Matches farther apart than this many bits are ignored (BURST-09: h_t = 24).
     threshold: int = option(24, least=0, most=64)
-    # A match at h bits weighs exp(-h²/sigma²) (BURST-09: 16, here 14); a very large value lets all matches weigh alike.
-    sigma: float = option(14.0, least=0.1, used_if=Needs(option="scoring.weights", among=("idf",)))
+    # A match at h bits weighs exp(-h²/sigma²) (BURST-09: 16); a very large value lets all matches weigh alike.
+    sigma: float = option(12.0, least=0.1, used_if=Needs(option="scoring.weights", among=("idf",)))
     # A match weighs its word's idf to this power: 2 counts it once on each side; 0 lets all words weigh alike.
     idf_power: float = option(2.0, least=0.0, most=4.0, used_if=Needs(option="scoring.weights", among=("idf",)))
     # Of a query feature's matches in one picture only the closest counts (MMR, BURST-09 §4.1).
