@@ -1,4 +1,4 @@
-"""Arrays from the bytes of .npy and .npz files, one thread at a time.
+"""Arrays from the bytes of .npy and .npz files, one thread at a time; and products of small matrices.
 
 numpy reads their heads with ``ast.literal_eval``. In CPython 3.11 two threads that are in it at once can fail with
 "SystemError: AST constructor recursion depth mismatch" (python/cpython issue 106905).
@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .types import Float64
+
 READING = threading.RLock()  # while a head is read
 
 
@@ -29,3 +31,9 @@ def array_of(data: bytes) -> npt.NDArray[Any]:
     """The array of a .npy file."""
     with READING:
         return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
+
+
+def products(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Float64:
+    """(…, 2, 2) of many pairs of 2 × 2 matrices; numpy's own product takes several times as long for so small ones."""
+    rows = [[a[..., i, 0] * b[..., 0, j] + a[..., i, 1] * b[..., 1, j] for j in range(2)] for i in range(2)]
+    return np.moveaxis(np.array(rows, np.float64), (0, 1), (-2, -1))

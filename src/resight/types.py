@@ -74,6 +74,11 @@ class Features:
     def __len__(self) -> int:
         return len(self.xy)
 
+    def rows(self, chosen: npt.NDArray[Any]) -> Features:
+        """These features, by number or by mask."""
+        names = ("xy", "scale", "angle", "descriptors", *(() if self.shape is None else ("shape",)))
+        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+
 
 @dataclass(frozen=True, slots=True)
 class Words:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._numba import kernel
+from ..arrays import products
 from ..options import VerifyOptions
 from ..types import Float32, Float64, Int64
 
@@ -92,7 +93,7 @@ def _paired(query: Placed, found: Placed) -> tuple[Pairs, Float64]:
     if query.shape is not None and found.shape is not None:
         # Shapes have determinant 1: they do not change sizes, and [[d, −b], [−b, a]] undoes [[a, b], [b, d]].
         undone = query.shape[:, ::-1, ::-1] * np.array([[1, -1], [-1, 1]])
-        linear = found.shape @ linear @ undone
+        linear = products(products(found.shape, linear), undone)
         cos, sin = linear[:, 0, 0] + linear[:, 1, 1], linear[:, 1, 0] - linear[:, 0, 1]  # as in _mark
         cos, sin = (cos, sin) / np.hypot(cos, sin)
     columns = (*query.xy.T, *found.xy.T, cos, sin, octaves)

@@ -20,7 +20,7 @@ from .query import Query
 from .segment import SegmentView
 
 SMALL = 4096  # pictures that are not worth a thread of their own
-ROOM = 100  # matches per picture that are made room for at first
+ROOM = 300  # matches per picture that are made room for at first; most have fewer, so that few queries look twice
 Piece = tuple[voting.Rows, voting.Listed, voting.Rule]
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import products
 from ..recipes import Recipe
 from ..scoring import Query, distinct
-from ..types import Features, Float64, Int32, Region, Words
+from ..types import Features, Float32, Float64, Int32, Region, Words
 from .candidates import Candidate, Located, box
 from .group import SegmentGroup
 from .prepare import extend, prepare
@@ -58,23 +59,29 @@ def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candida
 def _is_same_picture(query: Query, candidate: Candidate, located: Located) -> bool:
     if candidate.inliers >= SHARED * len(query):
         return True
-    linear, shift = located.verified.transform[:, :2], located.verified.transform[:, 2]
-    if np.abs(linear - np.eye(2)).max() > SHIFTED:
+    if np.abs(located.verified.transform[:, :2] - np.eye(2)).max() > SHIFTED:
         return False
-    laid = (query.known_features.xy @ linear.T + shift).astype(np.float32)
+    laid = _moved(located.verified.transform, query.known_features.xy)
     return bool(Region(0, 0, candidate.row.width, candidate.row.height).contains(laid).all())
 
 
 def _seen_in(stored: Query, queries: Sequence[Query], located: Located, oriented: bool) -> tuple[Query, int]:
     """A result's stored features, placed in the frame of the query that found it, those near it alone; which query."""
-    ours, theirs = queries[located.query].known_features, stored.known_features
-    seen = _seen_through(_inverse(located.verified.transform), theirs)
+    ours, whole = queries[located.query].known_features, stored.known_features
+    back = _inverse(located.verified.transform)
+    near = box(ours.xy).grown(MARGIN).contains(_moved(back, whole.xy))
+    theirs = whole.rows(near)
+    seen = _seen_through(back, theirs)
     if not oriented:  # positions have the same share of any picture, and no angle
-        share = np.float32(max(ours.width, ours.height) / max(theirs.width, theirs.height))
+        share = np.float32(max(ours.width, ours.height) / max(whole.width, whole.height))
         seen = replace(seen, scale=theirs.scale * share, angle=theirs.angle)
-    near = box(ours.xy).grown(MARGIN).contains(seen.xy)
-    placed = replace(seen, width=ours.width, height=ours.height)
-    return Query.of_features(stored.words, placed).only(near), located.query
+    words = stored.words.rows(near[stored.words.feature])
+    words = replace(words, feature=(np.cumsum(near, dtype=np.int32) - np.int32(1))[words.feature])
+    return Query.of_features(words, replace(seen, width=ours.width, height=ours.height)), located.query
+
+
+def _moved(transform: Float64, xy: Float32) -> Float32:
+    return (xy @ transform[:, :2].T + transform[:, 2]).astype(np.float32)
 
 
 def _seen_through(transform: Float64, features: Features) -> Features:
@@ -85,13 +92,13 @@ def _seen_through(transform: Float64, features: Features) -> Features:
     if features.shape is not None:
         # A shape under the map is another one, turned: the root of its square. That is a matrix P with determinant 1,
         # the root of which is (P + 1) / √(trace P + 2).
-        linear = linear @ features.shape
-        square = linear @ linear.transpose(0, 2, 1) / area
+        linear = products(linear, features.shape)
+        square = products(linear, linear.transpose(0, 2, 1)) / area
         shape = (square + np.eye(2)) / np.sqrt(np.trace(square, axis1=1, axis2=2) + 2)[:, None, None]
     turn = np.arctan2(linear[..., 1, 0] - linear[..., 0, 1], linear[..., 0, 0] + linear[..., 1, 1])
     return replace(
         features,
-        xy=(features.xy @ transform[:, :2].T + transform[:, 2]).astype(np.float32),
+        xy=_moved(transform, features.xy),
         scale=features.scale * np.float32(np.sqrt(area)),
         angle=(features.angle + turn.astype(np.float32)) % np.float32(2 * np.pi),
         shape=None if shape is None else shape.astype(np.float32),
