@@ -48,9 +48,10 @@ benchmark: $(VENV)/.installed
 # The vocabularies that ship with resight, and their codebooks: trained on pictures that no evaluation uses.
 vocabulary: $(VENV)/.installed
 	$(BIN)/resight train $(RESIGHT_DATA)/distractors --out $(READY)/sift/vocabulary.npz \
-		--set features.detector=sift --set features.contrast=0.02
+		--set features.detector=sift --set features.contrast=0.02 --set features.max_features=2000
 	$(BIN)/resight train $(RESIGHT_DATA)/distractors --out $(READY)/hessian-affine/vocabulary.npz \
-		--set features.detector=hessian-affine --set features.contrast=0.02
+		--set features.detector=hessian-affine --set features.contrast=0.02 \
+		--set features.max_features=2000
 	$(BIN)/python tools/make_codebooks.py $(RESIGHT_DATA)/distractors
 
 # Installed anew only when pyproject.toml has changed. The demo needs far less than the tests do. Of what is installed,

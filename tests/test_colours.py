@@ -43,6 +43,14 @@ def test_pictures_without_colour() -> None:
         assert describe(grey) is None
 
 
+def test_the_same_colours_are_equally_alike_wherever_they_are() -> None:
+    """To the last bit: they must tie, so that keys decide."""
+    some = [np.random.default_rng(seed).integers(1, 256, BINS, dtype=np.uint8).tobytes() for seed in range(40)]
+    for length in (1, 2, 7, 39):
+        assert len({*likeness(some[0], [*some[1:length], *[some[5]] * 3])[length - 1 :].tolist()}) == 1
+    assert likeness(some[0], [some[5]])[0] == likeness(some[0], some)[5]
+
+
 def test_no_other_pictures() -> None:
     assert likeness(described(RED), []).shape == (0,)
 

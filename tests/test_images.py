@@ -30,6 +30,7 @@ from resight.folders import find_pictures
 from resight.images import (
     decode,
     decode_rgb,
+    decode_with_thumbnail,
     from_array,
     is_picture_name,
     read_bytes,
@@ -418,8 +419,7 @@ def _decoded(data: bytes, *, name: str) -> object:
     return decode(data, name=name, max_side=1024)
 
 
-@pytest.mark.parametrize("kind", [*FORMATS, "GIF"])
-@pytest.mark.parametrize("read", [_decoded, size_of])
+@pytest.mark.parametrize(("kind", "read"), [*((kind, _decoded) for kind in [*FORMATS, "GIF"]), ("PNG", size_of)])
 def test_bombs_are_refused_from_the_header(kind: str, read: Callable[..., object]) -> None:
     data = huge(kind)
     tracemalloc.start()
@@ -711,3 +711,26 @@ def test_roots_that_a_walk_of_another_does_not_come_to(tmp_path: Path) -> None:
     folders = [top / ".hid", top / ".hid/sub", top / "link"]
     found = [*walked, top / ".hid/b.jpg", top / ".hid/sub/c.jpg", top / "link/e.jpg"]
     assert list(find_pictures([top, *folders, top / ".hid/b.jpg"])) == found
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_thumbnail_in_colour(kind: str) -> None:
+    """Beside the same grey picture; small, with the colours of the picture, sampled or reduced."""
+    rgb = np.zeros((600, 900, 3), np.uint8)
+    rgb[:, :450], rgb[:, 450:] = (200, 30, 30), (30, 30, 200)
+    data = encode(rgb, kind, **FORMATS[kind])
+    picture, plain = (read(data, name="x", max_side=700) for read in (decode_with_thumbnail, decode))
+    assert np.array_equal(picture.pixels, plain.pixels)
+    assert (picture.width, picture.height, plain.thumbnail) == (900, 600, None)
+    assert picture.thumbnail is not None
+    assert picture.thumbnail.shape == (85, 128, 3)
+    left, right = picture.thumbnail[:, :60].astype(int), picture.thumbnail[:, 68:].astype(int)
+    assert max(np.abs(left - (200, 30, 30)).max(), np.abs(right - (30, 30, 200)).max()) <= 4
+    assert from_array(rgb, max_side=700).thumbnail is not None
+
+
+def test_grey_files_have_no_thumbnail() -> None:
+    grey = np.full((50, 60), 99, np.uint8)
+    for data in (encode(grey, "JPEG"), encode(grey, "PNG"), encode(grey.astype(np.uint16), "PNG")):
+        assert decode_with_thumbnail(data, name="x", max_side=99).thumbnail is None
+    assert from_array(grey, max_side=99).thumbnail is None

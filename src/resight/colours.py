@@ -7,14 +7,16 @@ from collections.abc import Sequence
 import cv2
 import numpy as np
 
-from .types import Bytes, Float32
+from .images import THUMBNAIL
+from .types import Bytes, Float64
 
 HUES, SATURATIONS, VALUES = 16, 4, 4  # bins of the histogram
 BINS = HUES * SATURATIONS * VALUES
-KIND = f"hsv-{HUES}-{SATURATIONS}-{VALUES}"  # part of what evaluations name their caches by
 # A pixel has a colour if neither its saturation nor its value is below this, of 255. A picture is grey in which fewer
 # than this share of the pixels have one.
 COLOURED, SHARE = 32, 0.05
+# All that decides a histogram: part of what evaluations name their caches by.
+KIND = f"hsv {HUES} {SATURATIONS} {VALUES} {COLOURED} {SHARE} {THUMBNAIL}"
 
 
 def describe(thumbnail: Bytes) -> bytes | None:
@@ -28,9 +30,10 @@ def describe(thumbnail: Bytes) -> bytes | None:
     return roots.tobytes()
 
 
-def likeness(one: bytes, others: Sequence[bytes]) -> Float32:
+def likeness(one: bytes, others: Sequence[bytes]) -> Float64:
     """How alike the colours are: Bhattacharyya's coefficient, 1 for the same ones and 0 for none in common."""
-    rows = np.frombuffer(b"".join([one, *others]), np.uint8).reshape(-1, BINS).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    alike: Float32 = rows[1:] @ rows[0]
+    rows = np.frombuffer(b"".join([one, *others]), np.uint8).reshape(-1, BINS).astype(np.float64)
+    # Sums of whole numbers are exact in any order, so pictures of the same colours are equally alike wherever they are.
+    length = np.sqrt((rows**2).sum(axis=1))
+    alike: Float64 = rows[1:] @ rows[0] / (length[1:] * length[0])
     return alike

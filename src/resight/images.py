@@ -13,7 +13,7 @@ import os
 import stat
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -45,6 +45,7 @@ EXTENSIONS = {f".{e}" for e in (*_PLAIN, *_RAW)}
 TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # first bytes; the last two: of BigTIFF
 COLOR_FILTER_ARRAY = 32803  # as PhotometricInterpretation: what a sensor measured, not a picture
 THUMBNAIL = 128  # pixels of a thumbnail's longest side
+GREY = {"1", "L", "LA", "La", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"}  # Pillow's modes without colour
 PIECE = 1 << 20  # bytes that are asked of a file system at a time
 _DEFAULTS = ImageOptions()
 _TURN = {  # EXIF orientation → what makes the picture upright
@@ -117,9 +118,25 @@ def decode(data: bytes, *, name: str, max_side: int, options: ImageOptions = _DE
 
 
 def decode_with_thumbnail(data: bytes, *, name: str, max_side: int, options: ImageOptions = _DEFAULTS) -> Picture:
-    """The same with a thumbnail."""
-    (pixels, (width, height)), (thumbnail, _) = _decode_each(data, {"L": max_side, "RGB": THUMBNAIL}, name, options)
+    """The same with a thumbnail, unless the file has shades of grey alone."""
+    reader = _reader(data, name)
+    with _pillow(name, "decode"):
+        image = reader(BytesIO(data))
+        grey = image.mode in GREY
+        pixels, (width, height) = _decode_image(image, "L", name, max_side, options)
+        if grey:
+            return Picture(pixels, width, height)
+        if isinstance(image, JpegImageFile):  # which is decoded at the size that is wanted
+            thumbnail = _decode_image(reader(BytesIO(data)), "RGB", name, THUMBNAIL, options)[0]
+        else:
+            thumbnail = _thumbnail(image)
     return Picture(pixels, width, height, thumbnail)
+
+
+def _thumbnail(image: Image.Image) -> Bytes:
+    """Of a loaded picture. Some of its pixels will do, which keeps memory as small as without a thumbnail."""
+    some = image.resize(_fit(image.size, 4 * THUMBNAIL), Image.Resampling.NEAREST)
+    return np.array(_shrink(_flatten(some, "RGB"), _fit(some.size, THUMBNAIL)))
 
 
 def decode_rgb(data: bytes, *, name: str, max_side: int, options: ImageOptions = _DEFAULTS) -> Bytes:
@@ -140,7 +157,8 @@ def size_of(data: bytes, *, name: str, options: ImageOptions = _DEFAULTS) -> tup
     with _pillow(name, "read the size of"):
         image = reader(BytesIO(data))
         width, height = image.size
-        _require_bounded((width, height), name, options)  # first: to find the orientation of a PNG Pillow decodes it
+        if isinstance(image, PngImageFile):
+            _require_bounded((width, height), name, options)  # to find its orientation Pillow decodes it
         upright = isinstance(image, TiffImageFile) or _orientation(image) < 5  # Pillow gives TIFF's upright size
         return (width, height) if upright else (height, width)
 
@@ -184,11 +202,8 @@ def from_array(array: npt.ArrayLike, *, max_side: int) -> Picture:
     if values.dtype.kind == "f" and not (values.min() >= 0 and values.max() <= 1):  # false for NaN too
         raise ImageError(f"float values run from {values.min()} to {values.max()}; {wanted}")
     image = Image.fromarray(_to_bytes(values))
-    pixels, thumbnail = (
-        np.array(_shrink(_flatten(image, mode), _fit(image.size, side)))
-        for mode, side in (("L", max_side), ("RGB", THUMBNAIL))
-    )
-    return Picture(pixels, *image.size, thumbnail)
+    pixels = np.array(_shrink(_flatten(image, "L"), _fit(image.size, max_side)))
+    return Picture(pixels, *image.size, None if image.mode in GREY else _thumbnail(image))
 
 
 def reader_fingerprint(options: ImageOptions) -> str:
@@ -298,26 +313,15 @@ def _raw_preview(file: BytesIO) -> Image.Image:
 
 
 def _decode(data: bytes, mode: str, name: str, max_side: int, options: ImageOptions) -> tuple[Bytes, tuple[int, int]]:
-    """Pixels in ``mode`` and the (width, height) of the full-size upright picture."""
-    return _decode_each(data, {mode: max_side}, name, options)[0]
-
-
-def _decode_each(
-    data: bytes, sides: Mapping[str, int], name: str, options: ImageOptions
-) -> list[tuple[Bytes, tuple[int, int]]]:
-    """The same in each of these modes, of at most so many pixels a side."""
-    reader, image, decoded = _reader(data, name), None, []
+    reader = _reader(data, name)
     with _pillow(name, "decode"):
-        for mode, max_side in sides.items():
-            if image is None or isinstance(image, JpegImageFile):  # which is decoded at the size that is wanted
-                image = reader(BytesIO(data))
-            decoded.append(_decode_image(image, mode, name, max_side, options))
-    return decoded
+        return _decode_image(reader(BytesIO(data)), mode, name, max_side, options)
 
 
 def _decode_image(
     image: Image.Image, mode: str, name: str, max_side: int, options: ImageOptions
 ) -> tuple[Bytes, tuple[int, int]]:
+    """Pixels in ``mode`` and the (width, height) of the full-size upright picture."""
     full, box = image.size, None  # (width, height); the part to keep
     _require_bounded(full, name, options)
     if isinstance(image, JpegImageFile):

@@ -31,7 +31,7 @@ class Picture:
     pixels: Bytes  # (rows, columns)
     width: int
     height: int
-    thumbnail: Bytes | None = None  # (rows, columns, 3) the same in colour, and small; None: not asked for
+    thumbnail: Bytes | None = None  # (rows, columns, 3) small, in colour, not always upright; None: grey
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from PIL import Image
 
 from resight import Index
+from resight.colours import likeness
 from resight.options import ColourOptions, ExpandOptions, VerifyOptions
 from resight.recipes import RECIPES
 from resight.rerank.colour import CERTAIN
@@ -33,7 +35,7 @@ QUERY = THING[10:290, 10:290]
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """One thing in two colours, of which the query's has the later key and is a little spoilt; and others."""
     made = Index.create(tmp_path_factory.mktemp("colours") / "i.resight")
     spoilt = THING.copy()
@@ -44,7 +46,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     for seed, tint in ((40, RED), (41, BLUE), (42, BLUE), (43, BLUE)):
         made.add(tinted(texture(seed), tint), key=f"other {seed}")
     made.commit()
-    return made
+    yield made
+    made.close()
 
 
 @pytest.mark.parametrize("results", [0, 20])
@@ -70,8 +73,25 @@ def test_nothing_else_changes(index: Index) -> None:
     assert {hit.key: hit for hit in with_colours} == {hit.key: hit for hit in without}
 
 
-def test_files_and_arrays_have_the_same_colours(index: Index, tmp_path: Path) -> None:
-    """As an indexed picture, as pixels, and as files whose decoders reduce them, or not."""
+def test_of_several_queries_those_with_colours_have_a_say(index: Index) -> None:
+    verify, expand = VerifyOptions(min_inliers=10_000), ExpandOptions(results=0)
+    recipe = replace(RECIPES["expanded"], verify=verify, expand=expand)
+    grey, red = tinted(QUERY, (0, 0, 0)), tinted(QUERY, RED)
+    assert index.search(grey, recipe=recipe).hits[0].key == "a blue one"
+    assert index.search(grey, red, recipe=recipe).hits[0].key == "b red one"
+
+
+def test_the_first_results_do_not_depend_on_how_many_are_wanted(index: Index) -> None:
+    """Also where fewer are verified than there are."""
+    recipe = replace(RECIPES["expanded"], verify=VerifyOptions(shortlist=2), expand=ExpandOptions(results=1))
+    for query in (tinted(QUERY, RED), tinted(texture(41), BLUE)):
+        every = index.search(query, recipe=recipe, top=100).hits
+        for top in range(1, 6):
+            assert index.search(query, recipe=recipe, top=top).hits == every[:top]
+
+
+def test_files_and_arrays_have_the_same_colours(tmp_path: Path) -> None:
+    """As pixels, and as files whose decoders reduce them, or not."""
     pixels = tinted(THING, RED)
     with Index.create(tmp_path / "i.resight") as made:
         made.add(pixels, key="array")
@@ -82,4 +102,6 @@ def test_files_and_arrays_have_the_same_colours(index: Index, tmp_path: Path) ->
         made.commit()
         colours = {row.key: row.colours for row in made.pictures()}
     assert colours["array"] == colours["PNG"]
-    assert colours["JPEG"] is not None
+    assert colours["array"]
+    assert colours["JPEG"]
+    assert likeness(colours["array"], [colours["JPEG"]])[0] > 0.98

@@ -14,7 +14,7 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -104,7 +104,7 @@ class _Search:
     def __init__(self, snapshot: Snapshot, files: PictureFiles, done: Done) -> None:
         self.snapshot, self.files, self.done = snapshot, files, done
         given = snapshot.settings.features.detector in (GIVEN, GIVEN_POINTS)
-        rows = sorted(snapshot.rows(), key=lambda row: row.key)
+        rows = sorted((replace(row, colours=None) for row in snapshot.rows()), key=lambda row: row.key)
         # The same content is one picture, also where no feature was found; but of given features, none are no content.
         contents = {row.key: row.key if given and not row.features else row.content for row in rows}
         numbers: dict[bytes | str, int] = {}

@@ -15,7 +15,10 @@ LARGEST = 2**31 - 1  # pixels of a side
 
 
 def validated(features: Features, where: str) -> Features:
-    """The same, with a size in Python's own numbers; or FeatureFileError, which calls the picture ``where``."""
+    """The same, with a size in Python's own numbers and no colours, which say nothing of features that others made.
+
+    Or FeatureFileError, which calls the picture ``where``.
+    """
     n, d = (*np.shape(features.descriptors), 0, 0)[:2]
     wanted = {"xy": (n, 2), "scale": (n,), "angle": (n,), "descriptors": (n, d), "shape": (n, 2, 2)}
     columns = {name: values for name in wanted if (values := getattr(features, name)) is not None}
@@ -36,7 +39,7 @@ def validated(features: Features, where: str) -> Features:
     require_finite(where, **columns)
     if not (features.scale > 0).all():
         raise FeatureFileError(f"{where} has scales that are not positive; extract its features again")
-    return replace(features, width=size[0], height=size[1])
+    return replace(features, width=size[0], height=size[1], colours=None)
 
 
 def require_finite(where: str, **columns: Any) -> None:

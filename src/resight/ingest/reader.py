@@ -57,15 +57,15 @@ class Reader:
         data = source if isinstance(source, bytes) else images.read_bytes(source, options=self.images)
 
         def decode_and_extract(region: Region | None) -> Features:
-            picture = images.decode_with_thumbnail(data, name=name, max_side=side, options=self.images)
-            return self._extract(picture, region)
+            decode = images.decode if region else images.decode_with_thumbnail
+            return self._extract(decode(data, name=name, max_side=side, options=self.images), region)
 
         return OpenedPicture(content_hash(data), decode_and_extract)
 
     def _extract(self, picture: Picture, region: Region | None) -> Features:
-        """With the colours of a whole picture: a region is of a thing, which comes in any light."""
+        """With the colours of a whole picture. Those of a region are not looked at: a thing may be in any light."""
         features = extract(picture, options=self.options, region=region)
-        if region is not None or picture.thumbnail is None:
+        if region or picture.thumbnail is None:
             return features
         return replace(features, colours=colours.describe(picture.thumbnail))
 

@@ -247,7 +247,7 @@ class ExpandOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class ColourOptions(Options):
-    """Colours → order among results that geometry confirms alike. Regions and grey pictures are left as they are."""
+    """Colours → order among results with about as many agreeing matches. Regions and grey pictures have no colours."""
 
     stage: ClassVar[str] = "colours"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import fsum
 
 import numpy as np
 
@@ -19,14 +20,16 @@ def colour_factors(query: bytes, colours: Sequence[bytes | None], inliers: Int64
     colours: of the results, None where they are not known; inliers: how many matches of each agree.
 
     The same building by night has other colours. So colours count as far as every certain result is more alike than
-    the others are: fully if it is more alike than all of them, not at all if it is less alike than half of them.
+    those are that geometry does not confirm: fully if it is more alike than all of them, not at all if it is less alike
+    than half of them, and in between accordingly. Where no result is certain, or all are confirmed, they count fully.
     """
     known = np.array([number for number, one in enumerate(colours) if one is not None], np.int64)
     factors = np.ones(len(colours))
     if len(known):
-        alike = likeness(query, [one for one in colours if one is not None]).astype(np.float64)
+        alike = likeness(query, [one for one in colours if one is not None])
         trust = _trust(alike, inliers[known])
-        factors[:] = np.exp(weight * trust * alike.mean())  # what is not known is neither for nor against a result
+        mean = fsum(alike) / len(alike)  # in whatever order they come
+        factors[:] = np.exp(weight * trust * mean)  # what is not known is neither for nor against a result
         factors[known] = np.exp(weight * trust * alike)
     return factors
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from math import exp, log
 
 # Fitted by benchmarks/confidence.py, to the results of all detectors.
-VERIFIED, OF_INLIERS = -0.12, 1.03
-UNVERIFIED, OF_LIFT = -7.43, 3.75
+VERIFIED, OF_INLIERS = -0.04, 0.99
+UNVERIFIED, OF_LIFT = -7.00, 3.20
 MOST_UNVERIFIED = 0.49  # so that what geometry confirms is likely, and nothing else is
 
 

@@ -46,7 +46,7 @@ class Candidate:
 
     @property
     def by_evidence(self) -> tuple[int, float, str]:
-        """By how often the number of agreeing matches doubles, and within by score; equal ones by key.
+        """By how often the number of agreeing matches doubles, within by score and colours; equal ones by key.
 
         A few matches more or less say less than the score does. But no score, least of all one of expansion, may put a
         picture that hardly shows what the query shows before one that shows it beyond doubt.

@@ -12,15 +12,17 @@ from .request import SearchRequest
 
 
 def weigh_colours(request: SearchRequest, candidates: Sequence[Candidate]) -> None:
-    """Note in each candidate how much its colours count; of several queries the one that it is most like decides.
+    """Note in each candidate how much more it counts for its colours; of several queries the largest factor counts.
 
-    A query without colours, such as a region or a grey picture, changes nothing.
+    Queries without colours, such as regions and grey pictures, have no say. Nor have colours where scores are made of
+    ranks in several vocabularies: a score there tells nothing about how much pictures have in common.
     """
-    weight, queries = request.recipe.colours.weight, [query.known_features.colours for query in request.queries]
-    if not weight or not candidates or None in queries:
+    weight = request.recipe.colours.weight
+    queries = [colours for query in request.queries if (colours := query.known_features.colours)]
+    if not (weight and candidates and queries) or len(request.collections) > 1:
         return
     inliers = np.array([candidate.inliers for candidate in candidates])
     rows = [candidate.row.colours for candidate in candidates]
-    factors = np.max([colour_factors(query, rows, inliers, weight=weight) for query in queries if query], axis=0)
+    factors = np.max([colour_factors(query, rows, inliers, weight=weight) for query in queries], axis=0)
     for candidate, factor in zip(candidates, factors.tolist(), strict=True):
         candidate.colour = factor

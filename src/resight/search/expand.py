@@ -41,18 +41,21 @@ def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candida
     seen = [_seen_in(s, queries, c.located, oriented) for s, c in zip(stored, sources, strict=True) if c.located]
     if recipe.expand.kind == "union":
         unions = [_union([q, *(s for s, of in seen if of == n)], recipe) for n, q in enumerate(queries)]
-        request = prepare(group, unions, recipe, clusters=request.clusters, background=request.background)
-        expanded = shortlist(group, request, count)
+        request = again = prepare(group, unions, recipe, clusters=request.clusters, background=request.background)
     else:
-        expanded = shortlist(group, extend(group, request, [s for s, _ in seen], [c.place for c in sources]), count)
+        again = extend(group, request, [s for s, _ in seen], [c.place for c in sources])
+    expanded = shortlist(group, again, count)
     known = {c.place: c for c in candidates if c.checked}
     for rank, candidate in enumerate(expanded):
         before = known.get(candidate.place)
-        if before and (before.located or rank < recipe.verify.shortlist):  # so that it does not depend on the count
+        if before and (before.located or rank < recipe.verify.shortlist):  # whatever the count
             candidate.located, candidate.checked = before.located, True
     verify(group, request, [c for c in expanded[: recipe.verify.shortlist] if not c.checked])
     held = {c.place for c in expanded}
     lost = [c for c in candidates if c.located and c.place not in held]  # what was verified stays in the result
+    if len(again.collections) == 1:  # ranks in several vocabularies have no scores beyond those listed
+        for candidate, score in zip(lost, group.scores(again, [c.place for c in lost]), strict=True):
+            candidate.score = score
     return expanded + lost
 
 

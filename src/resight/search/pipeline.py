@@ -1,4 +1,4 @@
-"""The pipeline, from queries to hits: score → aggregate → shortlist → verify, with colours → expand → name."""
+"""The pipeline, from queries to hits: score → aggregate → shortlist → verify → order → expand → order → name."""
 
 from __future__ import annotations
 
@@ -57,15 +57,16 @@ def rank(
         return candidates, None
     with watch.stage("verify"):
         verify(group, request, candidates[: recipe.verify.shortlist])
-        candidates = _ordered(request, candidates)
+        candidates.sort(key=lambda c: c.by_evidence)  # before colours: they do not decide who searches again
+        found = order(request, candidates)
     if recipe.expand.results and candidates:
         with watch.stage("expand"):
             # What others find does not concern the first, which stays so.
-            candidates = _ordered(request, expand(group, request, candidates, count), first=candidates[0])
-    return candidates, background_score(group, request)
+            found = order(request, expand(group, request, candidates, count), first=found[0])
+    return found, background_score(group, request)
 
 
-def _ordered(
+def order(
     request: SearchRequest, candidates: Sequence[Candidate], *, first: Candidate | None = None
 ) -> list[Candidate]:
     """By evidence, colours included; what geometry was not asked about comes after what it was."""

@@ -40,6 +40,6 @@ BURST_COMPONENTS = Experiment(
         *trials("weights, intra, inter", replace(BURST, inter=True), table_3(7)),
         *trials("weights, intra, inter, SP", replace(BURST, inter=True), table_3(8), verify=VERIFIED),
         *trials("weights, intra, SP", BURST, verify=VERIFIED),
-        Trial(label=f"our default recipe ({DEFAULT})", recipe=SYSTEMS[DEFAULT], vocabulary=READY),
+        Trial(label=f"{DEFAULT}, without colours", recipe=SYSTEMS[DEFAULT], vocabulary=READY),
     ),
 )

@@ -126,7 +126,7 @@ def _combinations() -> Iterator[Trial]:
     cdm = ContextOptions(method="cdm")
 
     def verified(recipe: Recipe, *, expand: bool = False) -> Recipe:
-        return replace(recipe, verify=VerifyOptions(), expand=ExpandOptions() if expand else ExpandOptions(results=0))
+        return replace(recipe, verify=VerifyOptions(), expand=ExpandOptions(results=5 if expand else 0))
 
     rows = {
         "bag of words, DRE": BAG,
@@ -143,7 +143,7 @@ def _combinations() -> Iterator[Trial]:
         "burst, SP": verified(burst),
         "density-hamming, SP": verified(hamming),
         "knn, SP": verified(KNN),
-        f"burst, SP, expansion ({DEFAULT})": SYSTEMS[DEFAULT],
+        "burst, SP, expansion": SYSTEMS[DEFAULT],
         "density-hamming, SP, expansion": verified(hamming, expand=True),
         "knn, SP, expansion": verified(KNN, expand=True),
     }

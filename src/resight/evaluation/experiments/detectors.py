@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...recipes import RECIPES
-from .experiment import DOG, READY, Experiment, Trial
+from .experiment import DOG, READY, Experiment, Trial, as_measured
 
 KINDS = {
     "DoG": DOG,
@@ -24,7 +24,7 @@ DETECTORS = Experiment(
     rows=tuple(
         Trial(
             label=f"{kind}: {name}",
-            recipe=replace(RECIPES[name], features=features),
+            recipe=as_measured(RECIPES[name], features),
             vocabulary=replace(READY, features=features),
         )
         for kind, features in KINDS.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ...options import ColourOptions, FeatureOptions, LearnOptions, ScoringOptions, VocabularyOptions
+from ...options import ColourOptions, FeatureOptions, HammingOptions, LearnOptions, ScoringOptions, VocabularyOptions
 from ...recipes import RECIPES, Recipe
 
 # A vocabulary is learnt from this many descriptors for each word, but from no more than MOST_SAMPLED in all.
@@ -13,9 +13,18 @@ SAMPLED_PER_WORD = 40
 MOST_SAMPLED = 400_000
 
 # Features that the papers' tables are measured with again, whatever the default is: published figures stay comparable.
-# The papers know no colours, and tables stay comparable whatever the defaults become.
+# Tables stay comparable whatever the defaults become. The papers know no colours.
 DOG, COLOURLESS = FeatureOptions(detector="sift", max_features=2000, contrast=0.01), ColourOptions(weight=0)
-SYSTEMS = {name: replace(recipe, features=DOG, colours=COLOURLESS) for name, recipe in RECIPES.items()}
+
+
+def as_measured(recipe: Recipe, features: FeatureOptions = DOG) -> Recipe:
+    """A recipe with what the tables were first measured with, and σ = 16 as in BURST-09."""
+    scoring = replace(recipe.scoring, sigma=16.0) if isinstance(recipe.scoring, HammingOptions) else recipe.scoring
+    expand = replace(recipe.expand, results=min(recipe.expand.results, 5))
+    return replace(recipe, features=features, scoring=scoring, expand=expand, colours=COLOURLESS)
+
+
+SYSTEMS = {name: as_measured(recipe) for name, recipe in RECIPES.items()}
 
 # How resight differs from papers of several experiments.
 OUR_FEATURES = "DoG keypoints with RootSIFT instead of Hessian-Affine regions with SIFT"
