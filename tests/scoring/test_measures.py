@@ -144,8 +144,8 @@ def test_worked_hamming_example() -> None:
     # Row 0: distances 1 and 2 in picture 0, 24 in picture 1 (just within); row 1: distance 2 in picture 0.
     first = 4 * exp(-1 / 256) + 4 * exp(-4 / 256) + 9 * exp(-4 / 256)
     expected = [first / sqrt(2**2 + 1**2), 4 * exp(-576 / 256) / 1, 0]
-    assert in_segment(query, segment, quantised.hamming()) == pytest.approx(expected, rel=1e-6)
-    one_bit_less = in_segment(query, segment, quantised.hamming(threshold=23))
+    assert in_segment(query, segment, quantised.hamming(sigma=16)) == pytest.approx(expected, rel=1e-6)
+    one_bit_less = in_segment(query, segment, quantised.hamming(threshold=23, sigma=16))
     assert one_bit_less == pytest.approx([expected[0], 0, 0], rel=1e-6)
 
 
