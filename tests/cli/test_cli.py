@@ -282,7 +282,7 @@ def test_region_recipe_and_settings(pictures: Path, tmp_path: Path) -> None:
     for wrong, error in {
         ("--region", "1,2,3"): "a region is four numbers",
         ("--recipe", "magic"): "unknown recipe 'magic'",
-        ("--set", "scoring.sgima=3"): "the measure hamming has no option 'sgima'; it has closest_only, idf_power, inter, ",
+        ("--set", "scoring.sgima=3"): "the measure hamming has no option 'sgima'; it has closest_only, idf_power, ",
         ("--set", "scoring.beta=3"): "the measure hamming has no option 'beta' (an option of negative); it has ",
         ("--set", "scoring.measure=best"): "unknown measure 'best'; known: asymmetric, burst, ",
         ("--recipe", "bow-l1", "--set", "verify.tolerance=0.1"): "used only where verify.shortlist is at least 1",
