@@ -14,7 +14,7 @@ from ..types import Float64
 from .pixels import frame_areas
 
 LOOKED_AT = 20  # best results of each picture
-SURE = 0.92  # confidence from which two pictures are linked: eleven matches agree
+SURE = 0.92  # confidence from which two pictures are linked: twelve matches agree
 
 
 @dataclass(frozen=True, slots=True)
