@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RESIGHT_DATA ?= ../shared/data
 READY = src/resight/vocabulary/ready
 
-.PHONY: demo quick quick-tests test ready modules kernels check docs benchmark vocabulary clean
+.PHONY: demo quick quick-tests test ready modules all-kernels kernels check docs benchmark vocabulary clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m resight.demo demo
@@ -23,13 +23,16 @@ quick-tests: $(VENV)/.installed
 test: ready
 	$(BIN)/python -m pytest
 
-# Types are checked by one processor while the other compiles: kernels, then the modules that all tests import, which
-# each process of pytest would compile for itself. What cannot be imported is pytest's to say.
+# Types are checked while others compile: the modules that all tests import; the kernels of a search, and those that
+# only some tests need. Each process of pytest would compile them for itself. What fails here is pytest's to say.
 ready: $(VENV)/.installed
-	$(MAKE) --jobs 2 --output-sync check modules
+	$(MAKE) --jobs 3 --output-sync check modules all-kernels
 
-modules: kernels
+modules: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 0 --collect-only -W ignore >/dev/null || true
+
+all-kernels: kernels
+	$(BIN)/python -m tests.kernels || true
 
 kernels: $(VENV)/.installed
 	$(BIN)/python -c "from resight.warm import warm; warm()"

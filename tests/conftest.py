@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.testing
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
@@ -16,6 +18,10 @@ settings.load_profile("repeatable")
 
 # Where an assert in these fails, it says as much as one in a test.
 pytest.register_assert_rewrite("tests.support", "tests.engine.searched")
+
+# Typer makes all commands anew from their functions whenever a test runs one, which takes longer than most of them.
+# What it makes keeps nothing of a run, so it is made once in each process.
+vars(typer.testing)["_get_command"] = cache(typer.main.get_command)
 
 DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 

@@ -39,6 +39,7 @@ ODD = "odd/ä ?&#%2F+\r\n\udce9.png"  # a name with bytes that are no text, and 
 COMMIT = """
 import sys
 from resight import Index
+print("ready", flush=True)
 sys.stdin.readline()
 with Index.open(sys.argv[1]) as index:
     index.add(sys.argv[2], key=sys.argv[3])
@@ -159,13 +160,15 @@ def test_a_commit_by_another_process_during_load_is_seen_and_loses_no_request(ch
                     answers.append(client.post("/v1/search", content=png(number % 5)).status_code)
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as other:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin
+        assert other.stdout
+        assert other.stdout.readline() == b"ready\n"  # what it imports would take long under load
         for thread in threads:
             thread.start()
         try:
             until(lambda: len(answers) >= 4)
             problem(changing.get("/v1/images/new.png"), 404, "no-such-picture")
-            assert other.stdin
             other.stdin.write(b"now\n")
             other.stdin.close()
             until(lambda: changing.get("/v1/images/new.png").status_code == 200)
