@@ -89,7 +89,8 @@ def chromium() -> Iterator[Browser]:
         assert not os.environ.get("CI"), "there is no Chromium, and CI demands the tests of the web page"
         pytest.skip("there is no Chromium: apt install chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found)
+        # Without it a process that emulates a graphics card computes beside the tests.
+        browser = playwright.chromium.launch(executable_path=found, args=["--disable-gpu"])
         yield browser
         browser.close()
 
