@@ -22,6 +22,7 @@ from .options import (
     HammingOptions,
     IndexingOptions,
     KnnOptions,
+    LinkOptions,
     Options,
     ScoringOptions,
     VerifyOptions,
@@ -47,6 +48,7 @@ class Recipe:
     aggregate: AggregateOptions = field(default_factory=AggregateOptions)
     verify: VerifyOptions = field(default_factory=VerifyOptions)
     expand: ExpandOptions = field(default_factory=ExpandOptions)
+    links: LinkOptions = field(default_factory=LinkOptions)
     colours: ColourOptions = field(default_factory=ColourOptions)
 
 
@@ -62,6 +64,7 @@ STAGES: dict[str, type[Options]] = {
         AggregateOptions,
         VerifyOptions,
         ExpandOptions,
+        LinkOptions,
         ColourOptions,
     )
 }
@@ -84,6 +87,11 @@ _UNVERIFIED, _ONCE, _COLOURLESS = VerifyOptions(shortlist=0), ExpandOptions(resu
 RECIPES: dict[str, Recipe] = {
     "expanded": Recipe(
         description="as verified, then asked again with the best verified results; colours count, too; says where"
+    ),
+    "linked": Recipe(
+        description="as verified, then on along links between pictures; colours count, too; says by which",
+        expand=_ONCE,
+        links=LinkOptions(steps=3),
     ),
     "union": Recipe(
         description="as expanded, with the features of the results added to the query",

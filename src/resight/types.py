@@ -125,6 +125,7 @@ class Hit:
     region: Region | None = None  # box around the agreeing matches in this picture
     query_region: Region | None = None  # the same in the query
     matches: Float32 | None = field(default=None, repr=False, compare=False)  # (inliers, 4) x, y in query and picture
+    via: tuple[str, ...] = ()  # keys of the pictures that lead to it, link by link; then map and region are composed
     metadata: dict[str, Any] = field(default_factory=dict)
     width: int = 0  # of the full-size upright picture
     height: int = 0

@@ -25,7 +25,7 @@ from resight.options import (
 )
 from resight.recipes import RECIPES
 from resight.search import SegmentGroup, prepare, stored_query
-from resight.search.expand import SHARED
+from resight.search.candidates import SHARED
 from resight.search.prepare import self_scores
 from resight.search.scores import at_one_scale, mean_scores, scales
 from resight.store import Writer, open_snapshot

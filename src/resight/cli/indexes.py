@@ -50,6 +50,8 @@ def info(place: AnIndex = None, as_json: AsJson = False) -> int:
         typer.echo(f"contexts     {', '.join(facts.contexts)}")
     if facts.similarity:
         typer.echo(f"similarity   {facts.similarity}")
+    if facts.linked:
+        typer.echo(f"links        of {facts.linked} of {count(facts.pictures)}")
     return 0
 
 

@@ -15,7 +15,7 @@ from ..urls import Place, as_place
 from .app import AsJson, GivenFeatures, Processes, Set, command, default_index
 from .arguments import ENGINE, RAY_ADDRESS, build, given_features, parse_settings, take_in
 from .folders import AllowEmpty, Exclude, Include, Into, RelativeTo, Tally
-from .output import patience, progress, stoppable
+from .output import counting, patience, progress, stoppable
 
 if TYPE_CHECKING:
     from ..index import Index
@@ -57,6 +57,13 @@ def index(
     features: GivenFeatures = None,
     images: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="With --features: the folder of the pictures that it names.")
+    ] = None,
+    link: Annotated[
+        bool | None,
+        typer.Option(
+            help="Let new pictures look for others of the same thing, as `resight link` does. "
+            "Default: in an index that has links."
+        ),
     ] = None,
     processes: Processes = None,
     engine: ENGINE = "local",
@@ -113,6 +120,9 @@ def index(
         target.commit()
         if clustering and not stop.wanted:
             _cluster(target, clustering, anew=not (pictures or features))
+        if (target.snapshot.manifest.linked if link is None else link) and not stop.wanted:
+            with counting(target.snapshot.unlinked, text="linking") as done:
+                target.learn.links(done=done, stop=lambda: stop.wanted)
         now = len(target)
     tally.tell(place, pictures=now, interrupted=stop.wanted, as_json=as_json)
     nothing = bool(pictures) and total == 0 and not tally.dropped

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..recipes import RECIPES
-from ..search import SegmentGroup, missing, search, stored_query
+from ..search import SegmentGroup, linked_to, missing, search, stored_query
 from ..store import Snapshot
-from ..types import Float64
+from ..types import Float64, Hit
 from .pixels import frame_areas
 
 LOOKED_AT = 20  # best results of each picture
@@ -31,15 +31,22 @@ class Pair:
 def confirmed_pairs(
     snapshot: Snapshot, keys: Iterable[str], done: Callable[[int], None] = lambda count: None
 ) -> Iterator[Pair]:
-    """For each key the pictures that geometry confirms; a pair may come from both sides. ``done`` hears of each key."""
-    recipe, group = RECIPES["verified"], SegmentGroup.local(snapshot)
+    """For each key the pictures that geometry confirms; a pair may come from both sides. ``done`` hears of each key.
+
+    Links are read, if all pictures have any; else each is searched for.
+    """
+    recipe, group, linked = RECIPES["verified"], SegmentGroup.local(snapshot), not snapshot.unlinked
     for key in keys:
         located = snapshot.locate(key)
         if located is None:
             raise missing(key)
         mine = located[1]
-        result = search(group, [stored_query(snapshot, *located)], top=LOOKED_AT, recipe=recipe, without=key)
-        for hit in result.hits:
+        if linked:
+            hits: Sequence[Hit] = linked_to(group, key)[:LOOKED_AT]
+        else:
+            query = stored_query(snapshot, *located)
+            hits = search(group, [query], top=LOOKED_AT, recipe=recipe, without=key).hits
+        for hit in hits:
             if hit.confidence is not None and hit.transform is not None:
                 other = snapshot.find(hit.key)
                 assert other

@@ -18,7 +18,7 @@ from ..context import context_name, name_of
 from ..engine import LocalEngine
 from ..errors import EngineError, UsageError
 from ..ingest import Ingester, Reader
-from ..learn import learn_clusters, learn_context
+from ..learn import learn_clusters, learn_context, link_pictures
 from ..options import AssignOptions, ClusterOptions, FeatureOptions, ImageOptions, IndexingOptions, fingerprint
 from ..recipes import Recipe
 from ..scoring import Query
@@ -89,6 +89,7 @@ class Runner:
             skipped += prepared.skipped
             sources.append(self.trained_on(options[0]))
             self._learn_contexts(dataset, prepared.index, some)
+            self._link(dataset, prepared.index, some)
             rows |= self._ask(dataset, some, prepared.index, prepared.queries)
         return Evaluation(
             dataset=dataset,
@@ -181,6 +182,13 @@ class Runner:
         for recipe in self.progress(missing, total=len(missing), text=f"{dataset.name}: contexts"):
             with Writer(index) as writer:
                 learn_context(writer, recipe.scoring, recipe.context)
+
+    def _link(self, dataset: Dataset, index: Path, recipes: Mapping[str, Recipe]) -> None:
+        """Links, if a recipe follows any, unless they were found before."""
+        if any(recipe.links.steps for recipe in recipes.values()):
+            for _ in self.progress([index], total=1, text=f"{dataset.name}: links"):
+                with Writer(index) as writer:
+                    link_pictures(writer)
 
     def _ask(
         self, dataset: Dataset, recipes: Mapping[str, Recipe], index: Path, files: Sequence[Path | None]

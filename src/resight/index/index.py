@@ -37,7 +37,7 @@ from ..options import FeatureOptions, ImageOptions, IndexingOptions, StoreOption
 from ..recipes import DEFAULT, RECIPES, Recipe
 from ..recipes import recipe as named_recipe
 from ..scoring import Query
-from ..search import Searchers, SegmentGroup, compare, require_searchable, search
+from ..search import Searchers, SegmentGroup, compare, linked_to, require_searchable, search
 from ..store import (
     Entry,
     Manifest,
@@ -54,7 +54,7 @@ from ..store import (
 from ..store.manifest import NAME as MANIFEST
 from ..store.snapshot import VOCABULARY
 from ..timing import Stopwatch
-from ..types import Region, SearchResult
+from ..types import Hit, Region, SearchResult
 from ..urls import Place, absolute, is_url
 from ..vocabulary import Assigner, Vocabulary
 from .info import IndexInfo, index_info
@@ -498,6 +498,16 @@ class Index:
             with watch.stage("features"):
                 queries.append(query_of_stored(group, key, box))
         return queries
+
+    def links(self, key: str) -> list[Hit]:
+        """The indexed pictures that show the same thing as this one, as ``learn.links`` has found out; surest first.
+
+        At once: nothing is searched. ``score`` is the number of matches that agree.
+        """
+        self._warn_of_changes()
+        if not self.snapshot.manifest.linked:
+            raise UsageError(f"{self.place} has no links between its pictures yet; find them with `resight link`")
+        return linked_to(self._group, key)
 
     def duplicates(
         self,

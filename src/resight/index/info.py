@@ -30,6 +30,7 @@ class IndexInfo:
     contexts: list[str]  # recipes that context terms were learnt for
     clusters: int  # that pictures are put into
     similarity: str | None  # fingerprint of what was learnt for the measure ``learnt``
+    linked: int  # pictures that have looked for others of the same thing
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -58,4 +59,5 @@ def index_info(place: str, snapshot: Snapshot) -> IndexInfo:
         contexts=[known.get(name, f"own recipe, {name}") for name in contexts],
         clusters=snapshot.cluster_count,
         similarity=similarity.fingerprint if similarity else None,
+        linked=manifest.pictures - snapshot.unlinked,
     )

@@ -14,11 +14,13 @@ from ..learn import (
     LearntSimilarity,
     VerifiedGroups,
     forget_context,
+    forget_links,
     forget_similarity,
     keep_similarity,
     learn_clusters,
     learn_context,
     learn_similarity,
+    link_pictures,
     verified_groups,
 )
 from ..learning_to_rank import Trial
@@ -107,6 +109,27 @@ class Learning:
     def _state(self) -> Path:
         """Where an interrupted ``similarity`` goes on from."""
         return self._index.path.with_name(f"{self._index.path.name}.learning")
+
+    def links(
+        self,
+        *,
+        again: bool = False,
+        done: Callable[[int], None] = lambda count: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> int:
+        """Find out which pictures show the same thing: each that has not asked yet asks once. How many have asked.
+
+        For searches with the recipe ``linked``, ``Index.links``, and groups of scenes. Pictures that are added later
+        must ask, too: call this again. ``again``: all ask anew, as if the index were new. ``done`` hears of each.
+        ``stop`` is looked at now and then; what was found by then is kept.
+        """
+        with self._writing() as writer:
+            return link_pictures(writer, again=again, done=done, stop=stop)
+
+    def forget_links(self) -> bool:
+        """Drop all links; False if there were none."""
+        with self._writing() as writer:
+            return forget_links(writer)
 
     def clusters(self, options: ClusterOptions) -> None:
         """Put all pictures into clusters, so that ``recipe.clusters.probe`` of them can be searched alone (CDM-07 §4).

@@ -1,8 +1,9 @@
-"""What an index can learn from its own pictures, and keeps with them: context terms, clusters, a similarity."""
+"""What an index can learn from its own pictures, and keeps with them: context terms, clusters, links, a similarity."""
 
 from .clusters import learn_clusters
 from .context import forget_context, learn_context
 from .groups import Groups, VerifiedGroups, read_groups, verified_groups
+from .links import forget_links, link_pictures
 from .sample import sample_pictures
 from .similarity import LearntSimilarity, forget_similarity, keep_similarity, learn_similarity
 
@@ -11,11 +12,13 @@ __all__ = [
     "LearntSimilarity",
     "VerifiedGroups",
     "forget_context",
+    "forget_links",
     "forget_similarity",
     "keep_similarity",
     "learn_clusters",
     "learn_context",
     "learn_similarity",
+    "link_pictures",
     "read_groups",
     "sample_pictures",
     "verified_groups",

@@ -246,6 +246,16 @@ class ExpandOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LinkOptions(Options):
+    """Verified results → pictures that are linked to them: links are found once, by `resight link`."""
+
+    stage: ClassVar[str] = "links"
+
+    # So many links in a row are followed from verified results; 0 turns this off.
+    steps: int = option(0, least=0, most=10, used_if=VERIFIED)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ColourOptions(Options):
     """Colours → order among results with about as many agreeing matches. Regions and grey pictures have no colours."""
 

@@ -1,6 +1,7 @@
 """From queries to hits."""
 
 from .candidates import Candidate
+from .follow import linked_to
 from .group import Searchers, SegmentGroup, share_out
 from .local import LocalSearcher
 from .pipeline import compare, evidence, rank, search
@@ -23,6 +24,7 @@ __all__ = [
     "TopK",
     "compare",
     "evidence",
+    "linked_to",
     "missing",
     "prepare",
     "quantise",

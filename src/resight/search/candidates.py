@@ -12,7 +12,12 @@ from ..recipes import Recipe
 from ..rerank import Placed, Verified, one_to_one, verify
 from ..scoring import Query, matches
 from ..store import Row, Snapshot
-from ..types import Float32, Region
+from ..types import Float32, Float64, Region
+
+# The query's own picture, or a copy of it, shares this much of the query's features.
+SHARED = 0.8
+# Or the query is a part of it, as it is: the map between them is a shift, but for this much.
+SHIFTED = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,16 @@ class Located:
     query: int  # which of several
 
 
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """What links from verified results tell of a picture."""
+
+    evidence: float  # agreeing matches, the fewest on the way; less where a link carries on only a part of the query
+    transform: Float64  # (2, 3) query → picture, composed
+    region: Region  # where the query's frame comes to lie in the picture
+    via: tuple[Row, ...]  # the pictures on the way; the first is a verified result
+
+
 @dataclass(slots=True)
 class Candidate:
     """A picture on its way into the result."""
@@ -33,8 +48,9 @@ class Candidate:
     score: float
     checked: bool = False  # whether geometry was asked
     located: Located | None = None  # what it said
+    linked: Linked | None = None  # what links say
     colour: float = 1.0  # how much more it counts for its colours
-    plain: float | None = None  # where the score is made of ranks: that which the first vocabulary gives
+    plain: float | None = None  # where the score is made of ranks, or links added to it: that which words alone give
 
     @property
     def place(self) -> tuple[int, int]:
@@ -45,13 +61,18 @@ class Candidate:
         return len(self.located.places) if self.located else 0
 
     @property
+    def evidence(self) -> int:
+        """Matches that agree, with the query or along links."""
+        return max(self.inliers, int(self.linked.evidence) if self.linked else 0)
+
+    @property
     def by_evidence(self) -> tuple[int, float, str]:
         """By how often the number of agreeing matches doubles, within by score and colours; equal ones by key.
 
         A few matches more or less say less than the score does. But no score, least of all one of expansion, may put a
         picture that hardly shows what the query shows before one that shows it beyond doubt.
         """
-        return -self.inliers.bit_length(), -self.score * self.colour, self.row.key
+        return -self.evidence.bit_length(), -self.score * self.colour, self.row.key
 
 
 def locate(
@@ -89,6 +110,20 @@ def _verified(
     checked = verify(ours, theirs, bounds=bounds, sizes=sizes, options=recipe.verify, oriented=oriented)
     places = np.split(np.concatenate([ours.xy, theirs.xy], axis=1), bounds[1:-1])
     return list(zip(checked, places, strict=True))
+
+
+def is_own_picture(query: Query, candidate: Candidate, located: Located) -> bool:
+    """Whether the candidate is the query's own picture, or a copy of it: that tells nothing new."""
+    if candidate.inliers >= SHARED * len(query):
+        return True
+    if np.abs(located.verified.transform[:, :2] - np.eye(2)).max() > SHIFTED:
+        return False
+    laid = moved(located.verified.transform, query.known_features.xy)
+    return bool(Region(0, 0, candidate.row.width, candidate.row.height).contains(laid).all())
+
+
+def moved(transform: Float64, xy: Float32) -> Float32:
+    return (xy @ transform[:, :2].T + transform[:, 2]).astype(np.float32)
 
 
 def box(xy: Float32) -> Region:

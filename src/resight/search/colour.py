@@ -21,7 +21,7 @@ def weigh_colours(request: SearchRequest, candidates: Sequence[Candidate]) -> No
     queries = [colours for query in request.queries if (colours := query.known_features.colours)]
     if not (weight and candidates and queries) or len(request.collections) > 1:
         return
-    inliers = np.array([candidate.inliers for candidate in candidates])
+    inliers = np.array([candidate.evidence for candidate in candidates])
     rows = [candidate.row.colours for candidate in candidates]
     factors = np.max([colour_factors(query, rows, inliers, weight=weight) for query in queries], axis=0)
     for candidate, factor in zip(candidates, factors.tolist(), strict=True):

@@ -11,17 +11,13 @@ import numpy as np
 from ..arrays import products
 from ..recipes import Recipe
 from ..scoring import Query, distinct
-from ..types import Features, Float32, Float64, Int32, Region, Words
-from .candidates import Candidate, Located, box
+from ..types import Features, Float64, Int32, Words
+from .candidates import Candidate, Located, box, is_own_picture, moved
 from .group import SegmentGroup
 from .prepare import extend, prepare
 from .request import SearchRequest
 from .shortlist import shortlist, verify
 
-# Expansion learns nothing from the query's own picture, or a copy of it: it shares this much of the query's features.
-SHARED = 0.8
-# Nor if the query is a part of it, as it is: the map between them is a shift, but for this much.
-SHIFTED = 0.01
 # Expansion takes in what a result shows up to this share beyond the query's frame: an affine map is only nearly right.
 MARGIN = 0.25
 
@@ -32,7 +28,7 @@ def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candida
     All queries look in the same clusters: a picture that one of them does not look at cannot be compared by their mean.
     """
     queries, recipe = request.queries, request.recipe
-    sources = [c for c in candidates if c.located and not _is_same_picture(queries[c.located.query], c, c.located)]
+    sources = [c for c in candidates if c.located and not is_own_picture(queries[c.located.query], c, c.located)]
     if not sources:
         return candidates
     sources = sources[: recipe.expand.results]
@@ -59,20 +55,11 @@ def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candida
     return expanded + lost
 
 
-def _is_same_picture(query: Query, candidate: Candidate, located: Located) -> bool:
-    if candidate.inliers >= SHARED * len(query):
-        return True
-    if np.abs(located.verified.transform[:, :2] - np.eye(2)).max() > SHIFTED:
-        return False
-    laid = _moved(located.verified.transform, query.known_features.xy)
-    return bool(Region(0, 0, candidate.row.width, candidate.row.height).contains(laid).all())
-
-
 def _seen_in(stored: Query, queries: Sequence[Query], located: Located, oriented: bool) -> tuple[Query, int]:
     """A result's stored features, placed in the frame of the query that found it, those near it alone; which query."""
     ours, whole = queries[located.query].known_features, stored.known_features
     back = _inverse(located.verified.transform)
-    near = box(ours.xy).grown(MARGIN).contains(_moved(back, whole.xy))
+    near = box(ours.xy).grown(MARGIN).contains(moved(back, whole.xy))
     theirs = whole.rows(near)
     seen = _seen_through(back, theirs)
     if not oriented:  # positions have the same share of any picture, and no angle
@@ -81,10 +68,6 @@ def _seen_in(stored: Query, queries: Sequence[Query], located: Located, oriented
     words = stored.words.rows(near[stored.words.feature])
     words = replace(words, feature=(np.cumsum(near, dtype=np.int32) - np.int32(1))[words.feature])
     return Query.of_features(words, replace(seen, width=ours.width, height=ours.height)), located.query
-
-
-def _moved(transform: Float64, xy: Float32) -> Float32:
-    return (xy @ transform[:, :2].T + transform[:, 2]).astype(np.float32)
 
 
 def _seen_through(transform: Float64, features: Features) -> Features:
@@ -101,7 +84,7 @@ def _seen_through(transform: Float64, features: Features) -> Features:
     turn = np.arctan2(linear[..., 1, 0] - linear[..., 0, 1], linear[..., 0, 0] + linear[..., 1, 1])
     return replace(
         features,
-        xy=_moved(transform, features.xy),
+        xy=moved(transform, features.xy),
         scale=features.scale * np.float32(np.sqrt(area)),
         angle=(features.angle + turn.astype(np.float32)) % np.float32(2 * np.pi),
         shape=None if shape is None else shape.astype(np.float32),

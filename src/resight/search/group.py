@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..scoring import CollectionStatistics, Query
 from ..store import Manifest, Row, Snapshot
 from ..types import Float32, Int64
 from .candidates import Located
+from .graph import LinkGraph
 from .local import LocalSearcher
 from .request import Place, SearchRequest
 from .searcher import ScoreHistogram, SegmentSearcher, TopK
@@ -108,6 +109,11 @@ class SegmentGroup:
 
     def scores_in(self, request: SearchRequest, bins: Int64) -> Float32:
         return np.concatenate(self._each(lambda searcher: searcher.scores_in(request, bins)))
+
+    @cached_property
+    def links(self) -> LinkGraph:
+        """Between the pictures of the commit; put together when they are first asked for."""
+        return LinkGraph.of(self.snapshot.segments)
 
     @property
     def empty(self) -> bool:

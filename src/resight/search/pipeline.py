@@ -1,4 +1,4 @@
-"""The pipeline, from queries to hits: score → aggregate → shortlist → verify → order → expand → order → name."""
+"""The pipeline, from queries to hits: score → shortlist → verify → order → expand or follow links → order → name."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .background import background_score
 from .candidates import Candidate, box
 from .colour import weigh_colours
 from .expand import expand
+from .follow import follow
 from .group import SegmentGroup
 from .prepare import choose_clusters, prepare
 from .request import SearchRequest
@@ -63,6 +64,9 @@ def rank(
         with watch.stage("expand"):
             # What others find does not concern the first, which stays so.
             found = order(request, expand(group, request, candidates, count), first=found[0])
+    if recipe.links.steps and candidates:
+        with watch.stage("links"):
+            found = order(request, follow(group, request, found), first=found[0])
     return found, background_score(group, request)
 
 
@@ -104,23 +108,25 @@ def evidence(candidate: Candidate, background: float) -> tuple[int, float]:
     Places in a ranking do not tell how much pictures have in common, so the score is that of one vocabulary.
     """
     score = candidate.score if candidate.plain is None else candidate.plain
-    return candidate.inliers, score / background if background else 0.0
+    return candidate.evidence, score / background if background else 0.0
 
 
 def _hit(candidate: Candidate, background: float | None) -> Hit:
     """Without geometry (no background) there is no saying how likely the hit is right."""
     row, located = candidate.row, candidate.located
-    verified = located.verified if located else None
+    linked = None if located else candidate.linked
+    transform = located.verified.transform if located else linked.transform if linked else None
     return Hit(
         key=row.key,
         score=candidate.score,
         confidence=None if background is None else confidence(*evidence(candidate, background)),
         path=row.path,
         inliers=candidate.inliers or None,
-        transform=tuple(tuple(line) for line in verified.transform.tolist()) if verified else None,  # type: ignore[arg-type]
-        region=box(located.places[:, 2:]) if located else None,
+        transform=None if transform is None else tuple(tuple(line) for line in transform.tolist()),  # type: ignore[arg-type]
+        region=box(located.places[:, 2:]) if located else linked.region if linked else None,
         query_region=box(located.places[:, :2]) if located else None,
         matches=located.places if located else None,
+        via=tuple(row.key for row in linked.via) if linked else (),
         metadata=row.metadata,
         width=row.width,
         height=row.height,

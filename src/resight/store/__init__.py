@@ -5,6 +5,7 @@ from .check import CheckReport, check, index_size, segments_size
 from .create import create
 from .disk import Disk
 from .entry import Entry, Known
+from .links import LINK, SegmentLinks, picture_id
 from .manifest import Manifest, Settings
 from .manifest import read as read_manifest
 from .merge import clusters_of
@@ -16,6 +17,7 @@ from .table import Row
 from .writer import Writer
 
 __all__ = [
+    "LINK",
     "CheckReport",
     "Disk",
     "Entry",
@@ -27,6 +29,7 @@ __all__ = [
     "RemoteWriter",
     "Row",
     "Segment",
+    "SegmentLinks",
     "Settings",
     "Snapshot",
     "Writer",
@@ -36,6 +39,7 @@ __all__ = [
     "create",
     "index_size",
     "open_snapshot",
+    "picture_id",
     "read_manifest",
     "segments_size",
 ]

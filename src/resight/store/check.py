@@ -17,6 +17,7 @@ from ..types import Int64
 from ..vocabulary.codes import kept_bytes
 from . import lock
 from . import manifest as manifests
+from .links import SegmentLinks
 from .manifest import LEARNT, OPTIONAL, Manifest, SegmentRecord
 from .segment import BOUNDS, CELLS, FOLDER, Segment, living_by_key, read_whole
 from .shards import FOLDER as SHARDS
@@ -164,6 +165,7 @@ def _count_problems(segment: Segment, record: SegmentRecord, similarity: Similar
         yield from _cluster_problems(segment, segment.bounds)
     if similarity and LEARNT in segment.terms:
         yield from _alone_problems(segment, similarity)
+    yield from _link_problems(segment)
     if (verdict := segment.table.integrity()) != "ok":
         yield f"SQLite says {verdict}"
 
@@ -207,6 +209,18 @@ def _alone_problems(segment: Segment, similarity: Similarity) -> Iterator[str]:
     else:
         if not np.array_equal(segment.alone(similarity), segment.terms[LEARNT]):
             yield "terms of the similarity differ from the lists"
+
+
+def _link_problems(segment: Segment) -> Iterator[str]:
+    try:
+        links = segment.links
+    except IndexDamagedError as error:
+        yield f"{error}; or drop it with `resight link --forget`"
+        return
+    if links and links.counts.sum() != len(links.links):
+        yield f"{len(links.links)} links, {links.counts.sum()} recorded"
+    if links and not np.array_equal(links.ids, SegmentLinks.none(segment.table.all()).ids):
+        yield "links are those of other pictures"
 
 
 def _unknown_files(folder: Path, manifest: Manifest) -> Iterator[str]:

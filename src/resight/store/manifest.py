@@ -28,6 +28,7 @@ CONTEXT, CLUSTERS, SIMILARITY = "context-", "clusters", "similarity"
 REFUSED, DISMISSED = "refused", "dismissed"
 AS_JSON = REFUSED, DISMISSED  # all others hold arrays
 TERMS = "terms-"
+LINKS = "links"  # of a segment
 LEARNT = "learnt"  # what segments have terms of beside contexts: the similarity's s(0, d) of each picture
 
 
@@ -122,6 +123,11 @@ class Manifest:
     def refused(self) -> FileRecord | None:
         """Which files could not be read."""
         return self.optional.get(REFUSED)
+
+    @property
+    def linked(self) -> bool:
+        """Whether any picture has looked for others."""
+        return any(LINKS in segment.optional for segment in self.segments)
 
     @property
     def pictures(self) -> int:

@@ -17,12 +17,13 @@ import numpy.typing as npt
 from ..arrays import array_of, arrays_of
 from ..postings import GEOMETRY, SHAPED, Lists, build, cells, count, forward, frozen, of_picture, worth_cells
 from ..scoring import Similarity
-from ..types import Float32, Int32, Int64, UInt32, Words
+from ..types import Bytes, Float32, Int32, Int64, UInt32, Words
 from . import table
 from .checked import CheckedFile, block_count, block_sums, damaged, map_bytes, unreadable
 from .disk import Disk
 from .entry import Entry, encode_text
-from .manifest import TERMS, FileRecord, SegmentRecord
+from .links import SegmentLinks
+from .manifest import LINKS, TERMS, FileRecord, SegmentRecord
 
 FOLDER = "segments"
 SUMS = "sums.npy"
@@ -149,6 +150,12 @@ def with_terms(
     return replace(record, optional={**record.optional, **files})
 
 
+def with_links(folder: Path, record: SegmentRecord, links: SegmentLinks, number: int, disk: Disk) -> SegmentRecord:
+    """The record with these links, which are written beside the segment for commit ``number``."""
+    file = write_beside(folder, record.name, f"{LINKS}-{number:08d}.npz", links.to_bytes(), disk)
+    return replace(record, optional={**record.optional, LINKS: file})
+
+
 def terms_to_bytes(terms: Float32) -> bytes:
     buffer = io.BytesIO()
     np.save(buffer, terms.astype("<f4"))
@@ -199,7 +206,30 @@ class Segment:
             self.bounds = self.files[BOUNDS].array("<i8")[0]
         self._dead_data = record.dead and read_whole(self.folder / record.dead.name, record.dead)
         self.terms = {name: self._read_terms(file) for name, file in record.terms.items()}
+        self._links_data = self._opened(record.optional.get(LINKS))
         self.table = table.Table(self.files[table.NAME])
+
+    def _opened(self, file: FileRecord | None) -> Bytes | None:
+        """A file beside the segment, mapped and not yet checked."""
+        if file is None:
+            return None
+        try:
+            return map_bytes(self.folder / file.name)
+        except OSError as error:
+            raise unreadable(self.folder / file.name, error) from None
+
+    @cached_property
+    def links(self) -> SegmentLinks | None:
+        """What its pictures have found, if links were looked for."""
+        file, data = self.record.optional.get(LINKS), self._links_data
+        if file is None or data is None:
+            return None
+        if len(data) != file.size or zlib.crc32(data.data) != file.crc:
+            raise damaged(self.folder / file.name, "wrong size or checksum")
+        links = SegmentLinks.from_bytes(data.tobytes())
+        if len(links.ids) != self.record.pictures:
+            raise damaged(self.folder / file.name, f"{len(links.ids)} pictures, not {self.record.pictures}")
+        return links
 
     def _read_terms(self, file: FileRecord) -> Float32:
         terms = array_of(read_whole(self.folder / file.name, file))

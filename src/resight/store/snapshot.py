@@ -110,6 +110,12 @@ class Snapshot:
         return _checked(self.folder, self.manifest.optional.get(DISMISSED), self._dismissed_file, remedy)
 
     @property
+    def unlinked(self) -> int:
+        """Living pictures that have not asked yet which others show the same thing."""
+        asked = (s.links.asked & s.alive for s in self.segments if s.links)
+        return self.pictures - sum(int(each.sum()) for each in asked)
+
+    @property
     def cluster_count(self) -> int:
         bounds = self.segments[0].bounds if self.segments else None
         return 0 if bounds is None else len(bounds) - 1

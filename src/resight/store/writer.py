@@ -31,11 +31,12 @@ from . import refusals, shards
 from .addition import References, write_addition
 from .disk import Disk, writing
 from .entry import Entry, Known, encode_text
+from .links import SegmentLinks, merged
 from .lock import WriterLock
-from .manifest import AS_JSON, OPTIONAL, REFUSED, FileRecord, Manifest, SegmentRecord
+from .manifest import AS_JSON, LINKS, OPTIONAL, REFUSED, FileRecord, Manifest, SegmentRecord
 from .merge import Numbering, choose, clusters_of, merge, renumber
 from .refusals import Refusal
-from .segment import FOLDER, Dead, Segment, with_terms, write_beside
+from .segment import FOLDER, Dead, Segment, with_links, with_terms, write_beside
 from .shards import FOLDER as SHARDS
 from .snapshot import Snapshot
 from .table import Row
@@ -260,6 +261,21 @@ class Writer:
                 records.append(with_terms(self.folder, segment.record, new, self._next, self.disk))
             self._replace(records, self._write_optional(files))
 
+    def keep_links(self, links: Mapping[int, SegmentLinks | None]) -> None:
+        """Keep what the pictures of segments have found, by the segment's number; None: drop what was kept.
+
+        As for ``attach``, it must have been made from ``snapshot``.
+        """
+        self._require_nothing_pending()
+        with self._changing_disk():
+            records = [segment.record for segment in self._base.segments]
+            for number, found in links.items():
+                others = {name: file for name, file in records[number].optional.items() if name != LINKS}
+                records[number] = replace(records[number], optional=others)
+                if found:
+                    records[number] = with_links(self.folder, records[number], found, self._next, self.disk)
+            self._replace(records)
+
     def arrange(self, clusters: Sequence[Int64] | None, count: int, files: Mapping[str, bytes | None]) -> None:
         """Rewrite all pictures as one segment, in the order of their clusters, of which there are ``count``.
 
@@ -357,12 +373,20 @@ class Writer:
             for segment, new in zip(segments, numbering.new, strict=True):
                 terms[name][new[segment.alive]] = segment.terms[name][segment.alive]
         record = merge(self.folder, f"{self._next:08d}", segments, numbering, self.disk)
-        merged = with_terms(self.folder, record, terms, self._next, self.disk)
+        record = with_terms(self.folder, record, terms, self._next, self.disk)
+        if any(segment.links for segment in segments):
+            record = with_links(self.folder, record, self._merged_links(segments, numbering), self._next, self.disk)
         merging = {segment.record.name for segment in segments}
         records = [s.record for s in self._base.segments]
-        place = next(i for i, record in enumerate(records) if record.name in merging)
-        kept = [record for record in records if record.name not in merging]
-        self._replace([*kept[:place], merged, *kept[place:]], changed)
+        place = next(i for i, each in enumerate(records) if each.name in merging)
+        kept = [each for each in records if each.name not in merging]
+        self._replace([*kept[:place], record, *kept[place:]], changed)
+
+    def _merged_links(self, segments: list[Segment], numbering: Numbering) -> SegmentLinks:
+        known = [(segment.links.ids[segment.alive]) for segment in self._base.segments if segment.links]
+        parts = [segment.links or SegmentLinks.none(segment.table.all()) for segment in segments]
+        known += [part.ids for part, segment in zip(parts, segments, strict=True) if not segment.links]
+        return merged(parts, numbering.new, np.concatenate(known))
 
     def _replace(self, records: list[SegmentRecord], changed: Mapping[str, FileRecord | None] | None = None) -> None:
         manifests.write(self.folder, self.manifest.next(records, changed=changed), self.disk)

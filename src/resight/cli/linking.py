@@ -1,0 +1,49 @@
+"""`resight link`: which pictures of an index show the same thing, found once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import UsageError
+from ..wording import count
+from .app import AnIndex, AsJson, command, default_index
+from .output import counting, printable, say_compiling, say_json, stoppable
+
+
+@command
+def link(
+    place: AnIndex = None,
+    again: Annotated[bool, typer.Option("--again", help="Look for the links of all pictures anew.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Forget all links.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Find out which indexed pictures show the same thing, for searches with --recipe linked.
+
+    Each picture that has not asked yet looks for others; `resight index` then does so for new ones. Groups of scenes
+    are read from links instead of searched for. An interrupted run resumes where it stopped.
+    """
+    from ..index import Index
+    from ..warm import warm
+
+    if again and forget:
+        raise UsageError("give one of --again and --forget")
+    with Index.open(place or default_index()) as target, stoppable() as stop:
+        facts: dict[str, Any] = {"index": target.place}
+        if forget:
+            facts["forgotten"] = target.learn.forget_links()
+            text = "forgotten" if facts["forgotten"] else "there was nothing to forget"
+        else:
+            warm(detectors=[], compiling=say_compiling)
+            waiting = len(target) if again else target.snapshot.unlinked
+            with counting(waiting, text="linking") as done:
+                asked = target.learn.links(again=again, done=done, stop=lambda: stop.wanted)
+            facts |= {"asked": asked, "left": target.snapshot.unlinked}
+            left = f"; {facts['left']} are left: repeat the command" if facts["left"] else ""
+            text = f"{count(asked)} asked{left}"
+    if as_json:
+        say_json(facts)
+    else:
+        typer.echo(printable(text))
+    return 1 if facts.get("left") else 0

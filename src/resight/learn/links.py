@@ -1,0 +1,99 @@
+"""An index → which of its pictures show the same thing: each asks once, with its stored features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits
+
+from ..machine import processors
+from ..recipes import RECIPES
+from ..search import Candidate, Place, SegmentGroup, rank, stored_query
+from ..store import LINK, Row, SegmentLinks, Writer, picture_id
+from ..timing import Stopwatch
+
+NEAREST = 10  # best results that are kept of each picture, though geometry does not confirm them
+LEAST_BATCH, BATCHES = 1000, 20  # what was found is committed so often: an interruption costs one batch
+MOST = np.iinfo(np.uint16).max
+
+
+def link_pictures(
+    writer: Writer,
+    *,
+    again: bool = False,
+    done: Callable[[int], None] = lambda count: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> int:
+    """Commit, then let every picture that has not asked yet (again: every one) ask which others show the same thing.
+
+    How many have asked. ``done`` hears of each; ``stop`` is looked at now and then: what was found by then is kept.
+    """
+    writer.commit()
+    places = _to_ask(writer, again)
+    size = max(LEAST_BATCH, -(-len(places) // BATCHES))
+    for start in range(0, len(places), size):
+        if stop():
+            return start
+        _ask(writer, places[start : start + size], done)
+    return len(places)
+
+
+def forget_links(writer: Writer) -> bool:
+    """Commit, then drop all links; False if there were none."""
+    writer.commit()
+    linked = writer.manifest.linked
+    if linked:
+        writer.keep_links(dict.fromkeys(range(len(writer.manifest.segments))))
+    return linked
+
+
+def _to_ask(writer: Writer, again: bool) -> list[Place]:
+    places: list[Place] = []
+    for number, segment in enumerate(writer.snapshot.segments):
+        asked = segment.links.asked if segment.links and not again else np.zeros(segment.record.pictures, np.bool_)
+        places += [(number, ordinal) for ordinal in np.flatnonzero(segment.alive & ~asked).tolist()]
+    return places
+
+
+def _ask(writer: Writer, places: Sequence[Place], done: Callable[[int], None]) -> None:
+    """Let these pictures ask, and keep what they find."""
+    snapshot = writer.snapshot
+    group, recipe = SegmentGroup.local(snapshot), RECIPES["verified"]
+
+    def ask(picture: tuple[Place, Row]) -> npt.NDArray[Any]:
+        (number, _), row = picture
+        query = stored_query(snapshot, snapshot.segments[number], row)
+        candidates, _ = rank(group, [query], count=NEAREST, recipe=recipe, watch=Stopwatch())
+        done(1)
+        return _links(candidates, picture[0])
+
+    pictures = list(zip(places, group.rows(places), strict=True))
+    with threadpool_limits(1), ThreadPoolExecutor(processors()) as pool:
+        found = list(pool.map(ask, pictures))
+    kept: dict[int, SegmentLinks | None] = {}
+    for number, segment in enumerate(snapshot.segments):
+        mine = {place[1]: links for place, links in zip(places, found, strict=True) if place[0] == number}
+        if mine or not segment.links:  # pictures without links must have names, too
+            kept[number] = (segment.links or SegmentLinks.none(segment.table.all())).with_found(mine)
+    writer.keep_links(kept)
+
+
+def _links(candidates: Sequence[Candidate], asking: Place) -> npt.NDArray[Any]:
+    """Of all that geometry confirms, and of the best others."""
+    own = max((candidate.score for candidate in candidates), default=1.0)
+    others = [candidate for candidate in candidates if candidate.place != asking]
+    confirmed = [candidate for candidate in others if candidate.located]
+    kept = confirmed + [candidate for candidate in others if not candidate.located][:NEAREST]
+    links = np.zeros(len(kept), LINK)
+    for link, candidate in zip(links, kept, strict=True):
+        link["other"], link["likeness"] = picture_id(candidate.row), candidate.score / own
+        if found := candidate.located:
+            xy = found.places[:, :2]
+            corners = np.concatenate([np.floor(xy.min(axis=0)), np.ceil(xy.max(axis=0))])
+            link["inliers"], link["transform"] = min(candidate.inliers, MOST), found.verified.transform
+            link["box"] = np.clip(corners, 0, MOST)
+    return links

@@ -1,0 +1,150 @@
+"""Verified results → the pictures that are linked to them, as far as links carry on what the query shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..rerank import confidence
+from ..store import Row
+from ..types import Float64, Hit, Int32, Region
+from .candidates import Candidate, Linked, box, is_own_picture
+from .graph import LinkGraph, frame
+from .group import SegmentGroup
+from .prepare import self_scores
+from .request import SearchRequest
+from .require import missing
+
+SPEAKING = 20  # pictures that show the same thing, the surest, say which others are like them
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reached:
+    """A picture on the way."""
+
+    evidence: float
+    transform: Float64  # (2, 3) query → picture
+    query_box: Float64  # (4,) around the query's features
+    via: tuple[int, ...]  # numbers of the pictures before it
+
+
+def follow(group: SegmentGroup, request: SearchRequest, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates, and what links from the verified ones lead to; in no order.
+
+    A picture that links lead to has as much evidence as the weakest step of the strongest way. Where no evidence is, a
+    score rises by how alike a picture is to those that have some.
+    """
+    graph, known = group.links, {group.links.number(c.place): c for c in candidates}
+    sources: dict[int, _Reached] = {}
+    inliers: dict[int, float] = {}
+    for number, candidate in known.items():
+        if found := candidate.located:
+            query = request.queries[found.query]
+            inliers[number] = candidate.inliers
+            if not is_own_picture(query, candidate, found):
+                seen = box(query.known_features.xy)
+                around = np.array([seen.x, seen.y, seen.x + seen.width, seen.y + seen.height])
+                sources[number] = _Reached(candidate.inliers, found.verified.transform, around, ())
+    reached = _reached(graph, sources, inliers, request.recipe.links.steps)
+    new = [number for number in reached if number not in known]
+    places = [graph.place(number) for number in new]
+    rows, scores = group.rows(places), group.scores(request, places)
+    for number, row, score in zip(new, rows, scores, strict=True):
+        known[number] = Candidate(graph.place(number)[0], row, score)
+    row_of = {number: candidate.row for number, candidate in known.items()}
+    for number, end in reached.items():
+        known[number].linked, known[number].checked = _linked(end, row_of, row_of[number]), True
+    if len(request.collections) == 1:  # places in several rankings are no scores
+        _add_likeness(graph, {**sources, **reached}, known, float(self_scores(group, request)[0, 0]))
+    return list(known.values())
+
+
+def linked_to(group: SegmentGroup, key: str) -> list[Hit]:
+    """The pictures that geometry links to this one, surest first; the score is the number of agreeing matches."""
+    located = group.snapshot.locate(key)
+    if located is None:
+        raise missing(key)
+    graph = group.links
+    links = graph.of_picture(graph.number((group.snapshot.segments.index(located[0]), located[1].ordinal)))
+    rows = group.rows([graph.place(number) for number in links.other.tolist()])
+    hits = [
+        Hit(
+            key=row.key,
+            score=float(inliers),
+            confidence=confidence(inliers, 0.0),
+            path=row.path,
+            inliers=inliers,
+            transform=tuple(tuple(line) for line in transform.tolist()),  # type: ignore[arg-type]
+            query_region=Region(left, top, right - left, bottom - top),
+            metadata=row.metadata,
+            width=row.width,
+            height=row.height,
+        )
+        for row, inliers, transform, (left, top, right, bottom) in zip(
+            rows, links.inliers.tolist(), links.transform, links.box.tolist(), strict=True
+        )
+    ]
+    return sorted(hits, key=lambda hit: (-hit.score, hit.key))
+
+
+def _reached(
+    graph: LinkGraph, sources: dict[int, _Reached], inliers: dict[int, float], steps: int
+) -> dict[int, _Reached]:
+    """Pictures that more evidence leads to than there is without links."""
+    best, found, current = dict(inliers), dict[int, _Reached](), sources
+    for _ in range(steps):
+        following: dict[int, _Reached] = {}
+        for number in sorted(current, key=lambda n: int(graph.ids[n])):  # so that segments decide nothing
+            here, links = current[number], graph.of_picture(number)
+            shares = carried(frame(here.transform, here.query_box), graph.sizes[number], links.box)
+            evidence = np.minimum(here.evidence, links.inliers) * shares
+            for row in np.flatnonzero(evidence >= 1).tolist():
+                other, much = int(links.other[row]), float(evidence[row])
+                if much > best.get(other, 0.0):
+                    best[other] = much
+                    onward = _composed(here.transform, links.transform[row])
+                    following[other] = _Reached(much, onward, here.query_box, (*here.via, number))
+        found |= following
+        current = following
+    return found
+
+
+def carried(query: Float64, size: Int32, boxes: Float64) -> Float64:
+    """(n,) how far links carry on a query, 0 to 1, whose frame comes to lie in a picture of this size at this box.
+
+    The part of the query's frame that a link's box covers, or of that box, if it is smaller, that lies in the frame: a
+    link between other things that the two pictures show carries nothing on.
+    """
+    inside = np.concatenate([np.maximum(query[:2], 0), np.minimum(query[2:], size)])
+    both = np.concatenate([np.maximum(inside[:2], boxes[:, :2]), np.minimum(inside[2:], boxes[:, 2:])], axis=1)
+    return _areas(both) / np.maximum(np.minimum(_areas(inside[None]), _areas(boxes)), 1)
+
+
+def _areas(boxes: Float64) -> Float64:
+    """With the pixels of the edge, so that a line has one; 0 where a box is none."""
+    sides = boxes[:, 2:] - boxes[:, :2] + 1
+    return np.where((sides > 0).all(axis=1), sides.prod(axis=1), 0.0)
+
+
+def _composed(first: Float64, second: Float64) -> Float64:
+    return np.asarray(second @ np.vstack([first, [0, 0, 1]]), np.float64)
+
+
+def _linked(end: _Reached, rows: dict[int, Row], row: Row) -> Linked:
+    left, top, right, bottom = frame(end.transform, end.query_box).tolist()
+    left, top = max(left, 0.0), max(top, 0.0)
+    region = Region(left, top, max(min(right, row.width) - left, 0.0), max(min(bottom, row.height) - top, 0.0))
+    return Linked(end.evidence, end.transform, region, tuple(rows[number] for number in end.via))
+
+
+def _add_likeness(graph: LinkGraph, sure: dict[int, _Reached], known: dict[int, Candidate], own_score: float) -> None:
+    """own_score: what the query scores itself."""
+    speaking = sorted(sure, key=lambda n: (-sure[n].evidence, int(graph.ids[n])))[:SPEAKING]
+    for number in speaking:
+        for other, likeness in zip(*(column.tolist() for column in graph.alike(number)), strict=True):
+            candidate = known.get(other)
+            if candidate and not candidate.evidence:
+                candidate.plain = candidate.score if candidate.plain is None else candidate.plain
+                candidate.score += own_score * likeness

@@ -1,0 +1,102 @@
+"""Which indexed pictures show the same thing: found once, kept beside the segment of the picture that asked.
+
+A picture that was linked to is named by a hash of its key and content, which neither merging nor adding it again
+changes. Links to pictures that are gone stay in the file until a merge, and mean nothing.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import arrays_of
+from ..types import Int32, Int64, UInt64
+from .entry import encode_text
+from .table import Row
+
+# 44 bytes. Without inliers, geometry does not confirm it: then there are neither map nor box.
+LINK = np.dtype(
+    [
+        ("other", "<u8"),  # the picture that was found
+        ("inliers", "<u2"),  # matches that agree
+        ("likeness", "<f2"),  # its score as a share of what the asking picture scores itself
+        ("transform", "<f4", (2, 3)),  # from pixels of the asking picture to those of the other
+        ("box", "<u2", (4,)),  # around the agreeing matches in the asking picture: left, top, right, bottom
+    ]
+)
+MOST = np.iinfo(np.uint16).max  # inliers, and pixels of a side: beyond that they are not told apart
+
+
+def picture_id(row: Row) -> int:
+    """What a picture is called by the links to it."""
+    return int.from_bytes(blake2b(encode_text(row.key) + b"\0" + row.content, digest_size=8).digest(), "little")
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentLinks:
+    """What the pictures of a segment have found. All arrays but the last have a row for each picture."""
+
+    ids: UInt64
+    sizes: Int32  # (pictures, 2) width, height
+    asked: npt.NDArray[np.bool_]  # whether the picture has looked for others
+    counts: Int64  # how many links each has
+    links: npt.NDArray[Any]  # LINK, picture by picture
+
+    @classmethod
+    def none(cls, rows: Iterable[Row]) -> Self:
+        """Of pictures that have not asked."""
+        facts = [(picture_id(row), row.width, row.height) for row in rows]
+        ids, sizes = np.array([fact[0] for fact in facts], np.uint64), np.array([fact[1:] for fact in facts], np.int32)
+        nothing = np.zeros(len(facts), np.bool_)
+        return cls(ids, sizes.reshape(-1, 2), nothing, nothing.astype(np.int64), np.zeros(0, LINK))
+
+    def each(self) -> list[npt.NDArray[Any]]:
+        """Of every picture."""
+        return np.split(self.links, np.cumsum(self.counts)[:-1]) if len(self.counts) else []
+
+    def with_found(self, found: dict[int, npt.NDArray[Any]]) -> SegmentLinks:
+        """After the pictures with these ordinals have asked, and found this."""
+        links, asked = self.each(), self.asked.copy()
+        for ordinal, new in found.items():
+            links[ordinal], asked[ordinal] = new, True
+        counts = np.array([len(each) for each in links], np.int64)
+        return SegmentLinks(self.ids, self.sizes, asked, counts, np.concatenate([np.zeros(0, LINK), *links]))
+
+    def to_bytes(self) -> bytes:
+        buffer = io.BytesIO()
+        columns = {"ids": self.ids, "sizes": self.sizes, "asked": self.asked, "counts": self.counts.astype(np.uint32)}
+        np.savez(buffer, **columns, links=self.links.view(np.uint8))  # type: ignore[arg-type]
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        with arrays_of(data) as arrays:
+            counts, links = arrays["counts"].astype(np.int64), arrays["links"].view(LINK)
+            return cls(arrays["ids"], arrays["sizes"], arrays["asked"], counts, links)
+
+
+def merged(parts: Sequence[SegmentLinks], new: Sequence[Int64], living: UInt64) -> SegmentLinks:
+    """Those of several segments, whose pictures get these ordinals (−1: none).
+
+    living: names of all pictures of the index; links to others are dropped.
+    """
+    count = sum(int((ordinals >= 0).sum()) for ordinals in new)
+    ids, sizes, asked = np.zeros(count, np.uint64), np.zeros((count, 2), np.int32), np.zeros(count, np.bool_)
+    links, owners = [np.zeros(0, LINK)], [np.zeros(0, np.int64)]
+    for part, ordinals in zip(parts, new, strict=True):
+        kept = ordinals >= 0
+        ids[ordinals[kept]], sizes[ordinals[kept]] = part.ids[kept], part.sizes[kept]
+        asked[ordinals[kept]] = part.asked[kept]
+        owner = np.repeat(ordinals, part.counts)
+        mine = (owner >= 0) & np.isin(part.links["other"], living)
+        links.append(part.links[mine])
+        owners.append(owner[mine])
+    owner = np.concatenate(owners)
+    order = np.argsort(owner, kind="stable")
+    return SegmentLinks(ids, sizes, asked, np.bincount(owner, minlength=count), np.concatenate(links)[order])
