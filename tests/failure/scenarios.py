@@ -31,6 +31,7 @@ from ..support.stored import (
     keep_similarity,
     learn_context,
     leftovers,
+    link,
     rankings,
     refuse,
     tree,
@@ -163,6 +164,15 @@ def _forget_similarity(folder: Path, disk: Disk) -> None:
     assert forget_similarity(folder, disk=disk)
 
 
+def _link(folder: Path, disk: Disk) -> None:
+    link(folder, disk=disk)
+
+
+def _with_links(folder: Path) -> None:
+    _with_removals(folder)
+    link(folder)
+
+
 def _refuse(folder: Path, disk: Disk) -> None:
     refuse(folder, "bad.jpg", "f.jpg", disk=disk)
 
@@ -208,6 +218,8 @@ SCENARIOS: dict[str, Scenario] = {
         _change_and_merge_with_all_columns,
         operations=60,
     ),
+    "link": Scenario([A, C, D], [A, C, D], _with_removals, _link, operations=9),
+    "add and merge with links": Scenario([A, C, D], [A, B, C, D, E], _with_links, _add_and_merge, operations=55),
     "refuse": Scenario([A, C, D], [A, C, D], _with_removals, _refuse, operations=13),
     "add and merge with refusals": Scenario([A, C, D], [A, B, C, D, E], _with_refusals, _add_and_merge, operations=55),
     "keep similarity": Scenario([A, C, D], [A, C, D], _with_removals, _keep_similarity, operations=17, kept=(None, 0)),

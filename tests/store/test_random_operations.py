@@ -6,8 +6,12 @@ Scores must be equal to the last bit, and ties must fall alike.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -16,7 +20,18 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from resight import learn
 from resight.errors import UsageError
 from resight.options import ClusterOptions, IndexingOptions, StoreOptions
-from resight.store import Entry, Known, Snapshot, Writer, check, create, open_snapshot
+from resight.store import (
+    LINK,
+    Entry,
+    Known,
+    Segment,
+    Snapshot,
+    Writer,
+    check,
+    create,
+    open_snapshot,
+    picture_id,
+)
 
 from ..support import oracle
 from ..support.stored import (
@@ -50,6 +65,27 @@ def made(key: str, seed: int) -> Entry:
     return entry(key, seed, features=0 if seed == 4 else None)
 
 
+Found = tuple[str, int, int, float]  # key and seed of a picture, inliers, likeness
+
+
+def links_of(snapshot: Snapshot, seeds: dict[str, int]) -> dict[str, set[Found]]:
+    """What each picture that has asked has found, of what there still is."""
+    rows = {picture_id(row): row for row in snapshot.rows()}
+    found: dict[str, set[Found]] = {}
+    for segment in snapshot.segments:
+        for row, asked, links in zip(segment.table.all(), *asked_links(segment), strict=True):
+            if asked and segment.alive[row.ordinal]:
+                known = [(rows[link["other"]].key, link) for link in links if link["other"] in rows]
+                found[row.key] = {(key, seeds[key], int(k["inliers"]), float(k["likeness"])) for key, k in known}
+    return found
+
+
+def asked_links(segment: Segment) -> tuple[Sequence[bool], Sequence[npt.NDArray[Any]]]:
+    if segment.links is None:
+        return [False] * segment.record.pictures, [np.zeros(0, LINK)] * segment.record.pictures
+    return segment.links.asked.tolist(), segment.links.each()
+
+
 class Operations(RuleBasedStateMachine):
     """``committed`` and ``pending`` say which seed each key should hold, now and after the next commit."""
 
@@ -61,6 +97,8 @@ class Operations(RuleBasedStateMachine):
         self.pending: dict[str, int] = {}
         self.clusters = 0
         self.kept: int | None = None  # the seed of a similarity
+        self.found: dict[str, set[Found]] = {}  # what each picture that has asked has found
+        self.replaced: set[str] = set()  # pictures that were added or removed since the last commit
         self.compared = 0
 
     @initialize(merge_factor=st.integers(2, 4), codes=st.booleans(), shapes=st.booleans())
@@ -87,6 +125,7 @@ class Operations(RuleBasedStateMachine):
     def add_or_replace(self, key: str, seed: int) -> None:
         self.writer.add(self.made(key, seed))
         self.pending[key] = seed
+        self.replaced.add(key)
         new, known = self.made(key, seed), self.writer.known(key)
         assert known == Known(new.content, new.path, new.metadata)
 
@@ -94,6 +133,7 @@ class Operations(RuleBasedStateMachine):
     def remove(self, key: str) -> None:
         assert self.writer.remove(key) == (key in self.pending)
         self.pending.pop(key, None)
+        self.replaced.add(key)
         assert self.writer.known(key) is None
 
     @rule()
@@ -141,15 +181,34 @@ class Operations(RuleBasedStateMachine):
         self.committed, self.kept = dict(self.pending), None
         self.compare()
 
+    @rule(again=st.booleans())
+    def link(self, again: bool) -> None:
+        """Who has not asked finds what it would find in a new index; the others know what they knew."""
+        asked = learn.link_pictures(self.writer, again=again)
+        self.committed = dict(self.pending)
+        known = {} if again else {key: found for key, found in self.found.items() if key not in self.replaced}
+        assert asked == len(self.committed.keys() - known.keys())
+        new = self.folder.with_name(f"linked-{self.compared}")
+        build(new, [self.made(*one) for one in self.committed.items()], codes=self.codes)
+        with Writer(new, disk=QuickDisk()) as writer:
+            learn.link_pictures(writer)
+            fresh = links_of(writer.snapshot, self.committed)
+        self.found = fresh | known
+        self.replaced.clear()
+        self.compare()
+
     @rule()
     def close_without_commit(self) -> None:
         self.writer.close()
         self.writer = self.open()
         self.pending = dict(self.committed)
+        self.replaced.clear()
         self.compare()
 
     def compare(self) -> None:
         self.compared += 1
+        self.found = {key: found for key, found in self.found.items() if key not in self.replaced}
+        self.replaced.clear()
         survivors = {key: self.made(key, seed) for key, seed in self.committed.items()}
         fresh = self.folder.with_name(f"fresh-{self.compared}")
         right = state_of(survivors, fresh, codes=self.codes, kept=self.kept)
@@ -158,6 +217,9 @@ class Operations(RuleBasedStateMachine):
         assert check(self.folder).problems == ()
         assert leftovers(self.folder) == set()
         with open_snapshot(self.folder) as snapshot:
+            assert links_of(snapshot, self.committed) == {
+                key: {one for one in found if self.committed.get(one[0]) == one[1]} for key, found in self.found.items()
+            }
             assert ("learnt", 0) in right[1] or self.kept is None
             assert len(snapshot.clusters.entries if snapshot.clusters else ()) == self.clusters
             if self.clusters:

@@ -282,6 +282,12 @@ def refuse(folder: Path, *names: str, disk: Disk | None = None) -> None:
         writer.commit()
 
 
+def link(folder: Path, *, disk: Disk | None = None) -> None:
+    """By one writer: all pictures that have not asked look for others."""
+    with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:
+        learn.link_pictures(writer)
+
+
 def keep_similarity(folder: Path, seed: int = 0, *, disk: Disk | None = None) -> None:
     """In one commit by one writer."""
     with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:

@@ -18,7 +18,7 @@ from ..timing import Stopwatch
 
 NEAREST = 10  # best results that are kept of each picture, though geometry does not confirm them
 LEAST_BATCH, BATCHES = 1000, 20  # what was found is committed so often: an interruption costs one batch
-MOST = np.iinfo(np.uint16).max
+MOST = np.iinfo(np.uint16).max  # inliers, and pixels of a side: more are not told apart
 
 
 def link_pictures(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..recipes import Recipe
-from ..rerank import confidence
+from ..rerank import confidence, linked_confidence
 from ..scoring import Query
 from ..timing import Stopwatch
 from ..types import Hit, SearchResult
@@ -108,7 +108,12 @@ def evidence(candidate: Candidate, background: float) -> tuple[int, float]:
     Places in a ranking do not tell how much pictures have in common, so the score is that of one vocabulary.
     """
     score = candidate.score if candidate.plain is None else candidate.plain
-    return candidate.evidence, score / background if background else 0.0
+    return candidate.inliers, score / background if background else 0.0
+
+
+def _confidence(candidate: Candidate, background: float) -> float:
+    direct = confidence(*evidence(candidate, background))
+    return max(direct, linked_confidence(candidate.linked.evidence)) if candidate.linked else direct
 
 
 def _hit(candidate: Candidate, background: float | None) -> Hit:
@@ -119,7 +124,7 @@ def _hit(candidate: Candidate, background: float | None) -> Hit:
     return Hit(
         key=row.key,
         score=candidate.score,
-        confidence=None if background is None else confidence(*evidence(candidate, background)),
+        confidence=None if background is None else _confidence(candidate, background),
         path=row.path,
         inliers=candidate.inliers or None,
         transform=None if transform is None else tuple(tuple(line) for line in transform.tolist()),  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Which indexed pictures show the same thing: found once, kept beside the segment of the picture that asked.
 
 A picture that was linked to is named by a hash of its key and content, which neither merging nor adding it again
-changes. Links to pictures that are gone stay in the file until a merge, and mean nothing.
+changes. Links to a picture that is gone mean nothing, unless it comes back; those of a picture go with it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ LINK = np.dtype(
         ("box", "<u2", (4,)),  # around the agreeing matches in the asking picture: left, top, right, bottom
     ]
 )
-MOST = np.iinfo(np.uint16).max  # inliers, and pixels of a side: beyond that they are not told apart
 
 
 def picture_id(row: Row) -> int:
@@ -81,11 +80,8 @@ class SegmentLinks:
             return cls(arrays["ids"], arrays["sizes"], arrays["asked"], counts, links)
 
 
-def merged(parts: Sequence[SegmentLinks], new: Sequence[Int64], living: UInt64) -> SegmentLinks:
-    """Those of several segments, whose pictures get these ordinals (−1: none).
-
-    living: names of all pictures of the index; links to others are dropped.
-    """
+def merged(parts: Sequence[SegmentLinks], new: Sequence[Int64]) -> SegmentLinks:
+    """Those of several segments, whose pictures get these ordinals (−1: none)."""
     count = sum(int((ordinals >= 0).sum()) for ordinals in new)
     ids, sizes, asked = np.zeros(count, np.uint64), np.zeros((count, 2), np.int32), np.zeros(count, np.bool_)
     links, owners = [np.zeros(0, LINK)], [np.zeros(0, np.int64)]
@@ -94,9 +90,8 @@ def merged(parts: Sequence[SegmentLinks], new: Sequence[Int64], living: UInt64) 
         ids[ordinals[kept]], sizes[ordinals[kept]] = part.ids[kept], part.sizes[kept]
         asked[ordinals[kept]] = part.asked[kept]
         owner = np.repeat(ordinals, part.counts)
-        mine = (owner >= 0) & np.isin(part.links["other"], living)
-        links.append(part.links[mine])
-        owners.append(owner[mine])
+        links.append(part.links[owner >= 0])
+        owners.append(owner[owner >= 0])
     owner = np.concatenate(owners)
     order = np.argsort(owner, kind="stable")
     return SegmentLinks(ids, sizes, asked, np.bincount(owner, minlength=count), np.concatenate(links)[order])

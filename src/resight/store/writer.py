@@ -383,10 +383,8 @@ class Writer:
         self._replace([*kept[:place], record, *kept[place:]], changed)
 
     def _merged_links(self, segments: list[Segment], numbering: Numbering) -> SegmentLinks:
-        known = [(segment.links.ids[segment.alive]) for segment in self._base.segments if segment.links]
         parts = [segment.links or SegmentLinks.none(segment.table.all()) for segment in segments]
-        known += [part.ids for part, segment in zip(parts, segments, strict=True) if not segment.links]
-        return merged(parts, numbering.new, np.concatenate(known))
+        return merged(parts, numbering.new)
 
     def _replace(self, records: list[SegmentRecord], changed: Mapping[str, FileRecord | None] | None = None) -> None:
         manifests.write(self.folder, self.manifest.next(records, changed=changed), self.disk)

@@ -1,0 +1,200 @@
+"""Links between pictures are found once, kept, and followed as far as they carry on what the query shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from resight import Index
+from resight.errors import KeyMissingError, UsageError
+from resight.options import VerifyOptions
+from resight.recipes import RECIPES
+from resight.search.follow import _Reached, _reached, carried
+from resight.search.graph import LinkGraph, frame, inverse
+from resight.store import LINK, SegmentLinks, Writer, open_snapshot, picture_id
+from resight.types import Float64
+
+from ..support.pictures import SIZE, panorama, part, texture, wall_in_parts
+from ..support.stored import QuickDisk, build, change, entry
+
+SHIFT = np.array([[1.0, 0, 10], [0, 1, 0]])
+BEST_ALONE = replace(RECIPES["linked"], verify=VerifyOptions(shortlist=1))
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """Wall 1 in three parts that overlap by half; a picture of two things, and one of each."""
+    index = Index.create(tmp_path_factory.mktemp("linked") / "i.resight")
+    for key, pixels in wall_in_parts().items():
+        index.add(pixels, key=key)
+    index.commit()
+    one, other = texture(7, size=SIZE), texture(8, size=SIZE)
+    for key, pixels in {"one": one, "other": other, "both": np.hstack([one, other])}.items():
+        index.add(pixels, key=key)
+    assert index.learn.links() == 6
+    return index
+
+
+def test_links_join_pictures_of_the_same_thing(linked: Index) -> None:
+    assert {key: {hit.key for hit in linked.links(key)} for key in linked} == {
+        "wall 0": {"wall 1"},
+        "wall 1": {"wall 0", "wall 2"},
+        "wall 2": {"wall 1"},
+        "one": {"both"},
+        "other": {"both"},
+        "both": {"one", "other"},
+    }
+    (there,) = linked.links("wall 0")
+    assert there.transform is not None
+    assert np.allclose(there.transform, [[1.0, 0, -SIZE / 2], [0, 1.0, 0]], atol=2)
+    back = next(hit for hit in linked.links("wall 1") if hit.key == "wall 0")
+    assert (back.inliers, back.confidence) == (there.inliers, there.confidence)
+
+
+def test_a_hit_that_links_lead_to_says_so(linked: Index) -> None:
+    """Only the best result is verified, so what else shows the query is found by its links."""
+    hits = {hit.key: hit for hit in linked.search(part(panorama(1), 60), recipe=BEST_ALONE).hits}
+    found = hits["wall 1"] if hits["wall 0"].inliers else hits["wall 0"]
+    (way,) = found.via
+    assert {way, found.key} == {"wall 0", "wall 1"}
+    assert found.inliers is None
+    assert 0 < (found.confidence or 0) < (hits[way].confidence or 0)
+    start = {"wall 0": 60.0, "wall 1": 60 - SIZE / 2}[found.key]
+    assert found.transform is not None
+    assert np.allclose(found.transform, [[1.0, 0, start], [0, 1.0, 0]], atol=4)
+    assert found.region is not None
+    assert abs(found.region.x - max(start, 0)) < 10
+
+
+def test_a_picture_of_two_things_does_not_lead_from_one_to_the_other(linked: Index) -> None:
+    query = np.ascontiguousarray(texture(7, size=SIZE)[20:, 20:])
+    hits = {hit.key: hit for hit in linked.search(query, recipe="linked").hits}
+    assert hits["one"].inliers
+    assert hits["both"].inliers
+    assert "other" not in hits or not (hits["other"].inliers or hits["other"].via)
+
+
+def test_scene_groups_and_examples_are_read_from_links(linked: Index) -> None:
+    """With the files gone, and without a search: the same groups."""
+    grouped = {frozenset(member.key for member in group.pictures) for group in linked.duplicates(kind="scene")}
+    assert frozenset({"wall 0", "wall 1", "wall 2"}) in grouped
+    assert linked.learn.verified_groups().groups
+
+
+def test_without_links_the_remedy_is_named(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        index.add(texture(1), key="a")
+        index.commit()
+        for ask in (lambda: index.links("a"), lambda: index.search(texture(1), recipe="linked")):
+            with pytest.raises(UsageError, match="resight link"):
+                ask()
+        assert index.learn.links() == 1
+        assert index.info().linked == 1
+        assert index.links("a") == []
+        with pytest.raises(KeyMissingError):
+            index.links("b")
+        assert index.learn.links() == 0
+        assert index.learn.links(again=True) == 1
+        assert index.learn.forget_links()
+        assert not index.learn.forget_links()
+
+
+def test_what_stop_leaves_is_done_later(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as index:
+        index.add(texture(1), key="a")
+        assert index.learn.links(stop=lambda: True) == 0
+        assert index.snapshot.unlinked == 1
+        assert index.learn.links() == 1
+
+
+# --- known answers, from links made by hand between pictures of 100 × 50 pixels and some
+
+
+def linked_graph(folder: Path, links: dict[str, list[tuple[str, int, Float64, tuple[int, ...]]]]) -> LinkGraph:
+    """Of pictures a to e in two segments; links: by the picture that has found (the other, inliers, map, box)."""
+    entries = {key: entry(key, number) for number, key in enumerate("abcde")}
+    build(folder, [entries[key] for key in "abc"], [entries[key] for key in "de"])
+    with Writer(folder, disk=QuickDisk()) as writer:
+        rows = {row.key: row for row in writer.snapshot.rows()}
+        kept: dict[int, SegmentLinks | None] = {}
+        for number, segment in enumerate(writer.snapshot.segments):
+            found = {}
+            for row in segment.table.all():
+                mine = links.get(row.key, [])
+                found[row.ordinal] = np.array(
+                    [
+                        (picture_id(rows[other]), inliers, 0.5, transform, box)
+                        for other, inliers, transform, box in mine
+                    ],
+                    LINK,
+                )
+            kept[number] = SegmentLinks.none(segment.table.all()).with_found(found)
+        writer.keep_links(kept)
+    with open_snapshot(folder) as snapshot:
+        return LinkGraph.of(snapshot.segments)
+
+
+WHOLE = 0, 0, 100, 50
+
+
+def test_evidence_is_that_of_the_weakest_step_of_the_strongest_way(tmp_path: Path) -> None:
+    eye = np.eye(2, 3)
+    graph = linked_graph(
+        tmp_path / "i",
+        {
+            "a": [("b", 30, SHIFT, WHOLE), ("c", 9, eye, WHOLE)],
+            "d": [("b", 20, eye, WHOLE)],  # from b the other way
+            "c": [("d", 40, eye, WHOLE)],
+            "e": [("d", 8, eye, WHOLE)],
+        },
+    )
+    a, b, c, d, e = range(5)
+    start = {a: _Reached(25, eye, np.array([0.0, 0, 50, 50]), ())}
+    found = _reached(graph, start, {a: 25}, 3)
+    assert {number: (end.evidence, end.via) for number, end in found.items()} == {
+        b: (25, (a,)),
+        c: (20, (a, b, d)),  # not 9, straight from a
+        d: (20, (a, b)),
+        e: (8, (a, b, d)),
+    }
+    assert np.allclose(found[d].transform, SHIFT)
+    assert set(_reached(graph, start, {a: 25}, 1)) == {b, c}
+    assert _reached(graph, start, {a: 25, b: 26}, 1).keys() == {c}  # b is better known without links
+
+
+def test_links_carry_on_what_lies_in_their_box(tmp_path: Path) -> None:
+    size = np.array([100, 50], np.int32)
+    boxes = np.array([[0, 0, 49, 49], [50, 0, 99, 49], [25, 0, 74, 49], [0, 0, 9, 9]], float)
+    assert np.allclose(carried(np.array([0.0, 0, 49, 49]), size, boxes), [1, 0, 0.5, 1])
+    assert np.allclose(carried(np.array([-50.0, 0, 49, 49]), size, boxes), [1, 0, 0.5, 1])  # what lies in the picture
+    assert not carried(np.array([-50.0, 0, -1, 49]), size, boxes).any()
+
+
+def test_gone_pictures_have_no_links_and_merging_keeps_the_others(tmp_path: Path) -> None:
+    eye = np.eye(2, 3)
+    before = linked_graph(
+        tmp_path / "i", {"a": [("d", 9, eye, WHOLE), ("b", 7, SHIFT, WHOLE)], "e": [("a", 5, eye, WHOLE)]}
+    )
+    assert before.of_picture(0).other.tolist() == [1, 3, 4]
+    change(tmp_path / "i", remove=["d"])
+    change(tmp_path / "i", merge=True)
+    with open_snapshot(tmp_path / "i") as snapshot:
+        after = LinkGraph.of(snapshot.segments)
+        assert snapshot.unlinked == 0
+        assert [row.key for row in snapshot.rows()] == ["a", "b", "c", "e"]
+    assert after.of_picture(0).other.tolist() == [1, 3]
+    assert after.of_picture(3).inliers.tolist() == [5]
+    assert after.alike(0)[0].tolist() == [1]
+
+
+def test_maps_there_and_back() -> None:
+    maps = np.random.default_rng(1).normal(size=(20, 2, 3))
+    points = np.random.default_rng(2).normal(size=(20, 2))
+    there = np.einsum("nij,nj->ni", maps[:, :, :2], points) + maps[:, :, 2]
+    back = inverse(maps)
+    assert np.allclose(np.einsum("nij,nj->ni", back[:, :, :2], there) + back[:, :, 2], points)
+    turned = np.array([[0.0, -1, 5], [1, 0, 0]])  # a quarter turn
+    assert frame(turned, np.array([0.0, 0, 4, 2])).tolist() == [3, 0, 5, 4]
