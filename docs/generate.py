@@ -57,6 +57,8 @@ def _shown(name: str, kind: Any, info: Any) -> str:
         return str(info.metavar or f"{name.upper()}...")
     given = [d for d in (info.default, *(info.param_decls or ())) if isinstance(d, str) and d.startswith("--")]
     flag = given[0] if given else f"--{name.replace('_', '-')}"
+    if kind == bool | None:
+        return f"{flag}, --no-{flag.removeprefix('--')}"
     return flag if kind is bool else f"{flag} {info.metavar or name.upper()}"
 
 

@@ -72,6 +72,7 @@ def test_nothing_is_compiled_after_warming_up(tmp_path: Path) -> None:
                 index.add(texture(seed, grain=20), key=str(seed))
             for name in ("context", "context-l1"):
                 index.learn.context(name)
+            index.learn.links()
         if vocabulary.vocabularies == 1:
             with Writer(index.path) as writer:
                 learn.keep_similarity(writer, similarity(vocabulary.words))

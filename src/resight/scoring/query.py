@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,10 @@ class Query:
 
     def __len__(self) -> int:
         """How many features have words."""
+        return self._with_words
+
+    @cached_property
+    def _with_words(self) -> int:
         return len(np.unique(self.words.feature))
 
     @property

@@ -1,0 +1,171 @@
+"""What links between pictures are worth, and what they cost.
+
+    python benchmarks/links.py answers [--data FOLDER] [--cache FOLDER]
+    python benchmarks/links.py growth [--data FOLDER] [--cache FOLDER]
+
+answers: on the shared sets, how long a query takes by `linked` and by `expanded`, one after the other in one process,
+and how often hits are right that links led to; from these `linked_confidence` is fitted. Accuracy itself is what
+`resight evaluate` prints.
+
+growth: pictures of the shared sets, the distractors among them, are added to collections of 1,000 to 20,000 pictures.
+Beyond the shared ones those are made: a real picture with its words exchanged for others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain, count, islice
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from resight.evaluation.cache import read
+from resight.evaluation.datasets import load
+from resight.evaluation.runner import Runner
+from resight.learn import link_pictures
+from resight.machine import cache_folder, processors
+from resight.recipes import RECIPES
+from resight.search import SegmentGroup, quantise, search
+from resight.store import Entry, SegmentLinks, Snapshot, Writer, create, open_snapshot
+from resight.store.manifest import LINKS
+from resight.vocabulary import Assigner, Vocabulary
+
+DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
+SETS = {"oxford": "oxford_dev", "holidays": "holidays", "ukbench": "ukbench"}
+SIZES, ADDED = (1_000, 5_000, 20_000), 300
+NAMES = "linked", "expanded"
+
+
+def link(folder: Path) -> tuple[float, int, int]:
+    """Seconds, links, and bytes of their files."""
+    started = time.perf_counter()
+    with Writer(folder) as writer:
+        link_pictures(writer)
+        seconds = time.perf_counter() - started
+        found = [segment.links for segment in writer.snapshot.segments if segment.links]
+        files = [segment.record.optional[LINKS].size for segment in writer.snapshot.segments]
+        return seconds, sum(int((links.links["inliers"] > 0).sum()) for links in found), sum(files)
+
+
+def answers(data: Path, cache: Path) -> None:
+    judged = []
+    for name, folder in SETS.items():
+        runner = Runner(cache=cache, processes=processors())
+        dataset = load(name, data / folder, limit=None, distractors=())
+        prepared = runner.prepare(dataset, RECIPES["linked"].features)
+        seconds, links, size = link(prepared.index)
+        with open_snapshot(prepared.index) as snapshot, threadpool_limits(1):
+            group, assigner = SegmentGroup.local(snapshot), Assigner(snapshot.vocabulary)
+            times: dict[str, list[float]] = {each: [] for each in NAMES}
+            for query, file in zip(dataset.queries, prepared.queries, strict=True):
+                if file is None:
+                    continue
+                features = read(file)
+                for each in NAMES:
+                    asked = quantise(assigner, features, RECIPES[each].assign)
+                    started = time.perf_counter()
+                    hits = search(group, [asked], top=200, recipe=RECIPES[each]).hits
+                    times[each].append(time.perf_counter() - started)
+                    if each == "linked":
+                        known = {query.key, *query.truth.junk}
+                        judged += [
+                            (name, hit.confidence or 0, hit.key in query.truth.relevant)
+                            for hit in hits
+                            if hit.via and hit.key not in known
+                        ]
+            linked, expanded = (1000 * float(np.median(times[each][1:])) for each in NAMES)
+            print(
+                f"{name}: {snapshot.pictures} pictures, {links} links from the pictures that found them, "
+                f"{size / snapshot.pictures:.0f} bytes a picture, found in {seconds:.1f} s; "
+                f"a query: linked {linked:.0f} ms, expanded {expanded:.0f} ms, ratio {linked / expanded:.2f}",
+                flush=True,
+            )
+    for name in SETS:
+        mine = np.array([one[1:] for one in judged if one[0] == name], float).reshape(-1, 2)
+        for low, high in ((0.0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.01)):
+            some = mine[(mine[:, 0] >= low) & (mine[:, 0] < high)]
+            if len(some):
+                print(
+                    f"{name}: hits by links of confidence {low} and more: {len(some)}, "
+                    f"said {some[:, 0].mean():.3f}, right {some[:, 1].mean():.3f}"
+                )
+
+
+def real(indexes: list[Path]) -> Iterator[Entry]:
+    for place in indexes:
+        with open_snapshot(place) as snapshot:
+            for segment in snapshot.segments:
+                pictures = (picture for _, block in segment.blocks(snapshot.spans[0]) for picture in block)
+                for row, (words, geometry) in zip(segment.table.all(), pictures, strict=True):
+                    yield Entry(f"{place.name}/{row.key}", words, geometry, row.width, row.height, row.content)
+
+
+def made(entries: list[Entry], words: int) -> Iterator[Entry]:
+    """Like real ones, but they show nothing that another shows."""
+    for number in count():
+        exchanged = np.random.default_rng(number).permutation(words).astype(np.int32)
+        for entry in entries:
+            new = replace(entry.words, word=exchanged[entry.words.word])
+            yield replace(entry, key=f"{number}/{entry.key}", words=new, content=f"{number}/{entry.key}".encode()[:32])
+
+
+def asked_already(snapshot: Snapshot) -> dict[int, SegmentLinks | None]:
+    """As if all had asked, and found nothing."""
+    links = [SegmentLinks.none(segment.table.all()) for segment in snapshot.segments]
+    return {n: replace(one, asked=np.ones(len(one.ids), np.bool_)) for n, one in enumerate(links)}
+
+
+def growth(data: Path, cache: Path) -> None:
+    runner, features = Runner(cache=cache, processes=processors()), RECIPES["linked"].features
+    sets = [load(name, data / folder, limit=None, distractors=()) for name, folder in SETS.items()]
+    sets.append(load("holidays", data / "holidays", limit=None, distractors=[data / "distractors"]))
+    entries = {entry.content: entry for entry in real([runner.prepare(each, features).index for each in sets])}
+    chosen = np.random.default_rng(1).permutation(np.array([*entries.values()], object)).tolist()
+    new, others = chosen[:ADDED], chosen[ADDED:]
+    vocabulary = Vocabulary.ready(features.detector)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "index"
+        create(folder, vocabulary, features=features)
+        filling = chain(others, made(others, vocabulary.words))
+        present = 0
+        for size in SIZES:
+            with Writer(folder) as writer:
+                for entry in islice(filling, size - ADDED - present):
+                    writer.add(entry)
+                    if writer.pending >= 1000:
+                        writer.commit()
+                writer.merge()
+                present = size - ADDED
+                writer.keep_links(asked_already(writer.snapshot))
+                for entry in new:
+                    writer.add(entry)
+                writer.commit()
+            seconds, links, _ = link(folder)
+            print(
+                f"{size} pictures ({min(size, len(chosen))} real): {ADDED} added ones asked in {seconds:.1f} s, "
+                f"{1000 * seconds / ADDED:.1f} ms each, and have {links / ADDED:.2f} links each",
+                flush=True,
+            )
+            with Writer(folder) as writer:
+                for entry in new:
+                    writer.remove(entry.key)
+                writer.commit()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=("answers", "growth"))
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--cache", type=Path, default=cache_folder() / "evaluation")
+    chosen = parser.parse_args()
+    {"answers": answers, "growth": growth}[chosen.part](chosen.data, chosen.cache)
+
+
+if __name__ == "__main__":
+    main()
