@@ -182,7 +182,7 @@ def test_looking_for_duplicates_may_fail(small: Place) -> None:
 
 
 def test_health_metrics_and_openapi(served: Served, small: Place) -> None:
-    known = {"index": str(small.index), "pictures": 7, "commit": 1, "version": resight.__version__}
+    known = {"index": str(small.index), "pictures": 7, "linked": 0, "commit": 1, "version": resight.__version__}
     assert served.json("/v1/health") == {"status": "ok", **known}
     served.get("/v1/images/t99.png")
     lines = served.get("/v1/metrics").text.splitlines()

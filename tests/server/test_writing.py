@@ -222,6 +222,7 @@ def test_the_commands_of_the_manual_run(changing: Served, tmp_path: Path) -> Non
     with Index.open(changing.collection.path) as index:
         for name, file in files.items():
             index.add(file, key=name)
+        index.learn.links()
     strict = 'curl() { command curl -sS --fail "$@"; }\n'
     for command in commands:
         ran = subprocess.run(

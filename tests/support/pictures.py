@@ -39,3 +39,11 @@ def wall_in_parts() -> dict[str, Pixels]:
     """Wall 1 in three parts that overlap by half, by their keys."""
     wall = panorama(1)
     return {f"wall {number}": part(wall, start) for number, start in enumerate((0, SIZE // 2, SIZE))}
+
+
+def striped() -> dict[str, Pixels]:
+    """Two pictures that share nothing, and one, turned, that shares stripes with each: ``a`` – ``b`` – ``c``."""
+    odd = np.arange(480) // 120 % 2 == 1
+    pairs = {"a.png": (300, 302), "b.png": (300, 301), "c.png": (303, 301)}
+    made = {key: np.where(odd, *(texture(seed, 480, grain=10) for seed in seeds[::-1])) for key, seeds in pairs.items()}
+    return {**made, "b.png": np.ascontiguousarray(np.rot90(made["b.png"]))}

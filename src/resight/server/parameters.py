@@ -23,6 +23,7 @@ PICTURE = {
     }
 }
 
+LINKS = "/links"  # after a key: the pictures that it is linked to
 NAME_LENGTH = 255  # characters; no file system has longer names
 AS_BODY = "send the picture's file itself as the body, such as by `curl --data-binary @FILE`"
 
@@ -64,6 +65,8 @@ async def _other(request: Request, other: Annotated[str, Query(description="An i
 
 async def _key_in_path(request: Request, key: str) -> str:
     raw = request.scope["raw_path"].decode("latin-1").removeprefix("/v1/images/")
+    if request.scope["route"].path_format.endswith(LINKS):
+        raw = raw.removesuffix(LINKS)
     return unquote(raw, errors="surrogateescape")
 
 

@@ -44,7 +44,10 @@ class Box(BaseModel):
 
 
 class Hit(BaseModel):
-    """A picture found. What geometry says is null where it confirmed nothing or was not asked."""
+    """A picture found. What geometry says is null where it confirmed nothing or was not asked.
+
+    ``via``: keys of the pictures that links lead through; then transform and region are composed, and inliers is null.
+    """
 
     key: str
     rank: int
@@ -57,6 +60,7 @@ class Hit(BaseModel):
     width: int
     height: int
     metadata: dict[str, Any]
+    via: list[str]
     links: Links
 
     @classmethod
@@ -73,6 +77,7 @@ class Hit(BaseModel):
             width=hit.width,
             height=hit.height,
             metadata=hit.metadata,
+            via=list(hit.via),
             links=Links.of(hit.key),
         )
 
@@ -105,6 +110,17 @@ class Result(BaseModel):
             hits=[Hit.of(hit, rank) for rank, hit in enumerate(page, offset + 1)],
             seconds=round(sum(found.timings.values()), 6),
         )
+
+
+class Linked(BaseModel):
+    """Pictures that links lead to, surest first. ``total`` counts those beyond the limit, too."""
+
+    total: int
+    hits: list[Hit]
+
+    @classmethod
+    def of(cls, found: list[types.Hit], *, limit: int) -> Linked:
+        return cls(total=len(found), hits=[Hit.of(hit, rank) for rank, hit in enumerate(found[:limit], 1)])
 
 
 class Side(BaseModel):
@@ -233,6 +249,7 @@ class Health(BaseModel):
     status: Literal["ok"]
     index: str | None = None
     pictures: int | None = None
+    linked: int | None = None  # pictures that have looked for others of the same thing
     commit: int | None = None
     version: str | None = None
 

@@ -24,7 +24,12 @@ def show_health(shared: Shared, request: Request) -> shapes.Health:
         return shapes.Health(status="ok")
     facts = shared.collection.index.info()
     return shapes.Health(
-        status="ok", index=facts.path, pictures=facts.pictures, commit=facts.commit, version=__version__
+        status="ok",
+        index=facts.path,
+        pictures=facts.pictures,
+        linked=facts.linked,
+        commit=facts.commit,
+        version=__version__,
     )
 
 
