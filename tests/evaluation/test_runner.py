@@ -58,6 +58,8 @@ def test_figures_equal_those_of_searching_by_hand(dataset: Dataset, words: Vocab
         with Index.open(folder) as index:
             if chosen.context.method != "none":
                 index.learn.context(chosen)
+            if chosen.links.steps:
+                index.learn.links()
             by_hand = tuple(
                 tuple(hit.key for hit in index.search(query.path, top=12, recipe=chosen).hits)
                 for query in dataset.queries
