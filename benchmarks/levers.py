@@ -19,7 +19,7 @@ from resight.evaluation.datasets import load
 from resight.evaluation.results import Row
 from resight.evaluation.runner import Runner
 from resight.machine import processors
-from resight.recipes import DEFAULT, RECIPES, Recipe, change
+from resight.recipes import RECIPES, Recipe, change
 
 DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 SETS = {  # folder and measure
@@ -28,7 +28,7 @@ SETS = {  # folder and measure
     "oxford": ("oxford_dev", "map"),
     "smvs": ("smvs_dvd", "recall@1"),
 }
-TODAY = RECIPES[DEFAULT]
+TODAY = RECIPES["expanded"]
 LEVERS: dict[str, dict[str, dict[str, object]]] = {  # what each was before
     "features": {"features": {"max_features": 2000, "contrast": 0.01}},
     "σ": {"scoring": {"sigma": 16.0}},

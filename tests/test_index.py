@@ -171,7 +171,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         index.search(texture(0), region=(1000, 0, 10, 10))
     with pytest.raises(UsageError, match="positive"):
         index.search(texture(0), region=(0, 0, 0, 10))
-    with pytest.raises(UsageError, match="known: expanded,"):
+    with pytest.raises(UsageError, match="known: linked,"):
         index.search(texture(0), recipe="magic")
     index.close()
     with pytest.raises(IndexExistsError, match="not an index"):

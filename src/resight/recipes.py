@@ -80,26 +80,28 @@ def _bag_of_words(measure: str, description: str, context: ContextOptions | None
     )
 
 
-DEFAULT = "expanded"
+DEFAULT = "linked"
 ALL_NEAREST = 1e9  # a ratio that keeps all of a descriptor's nearest words
 _UNVERIFIED, _ONCE, _COLOURLESS = VerifyOptions(shortlist=0), ExpandOptions(results=0), ColourOptions(weight=0)
+_UNLINKED = LinkOptions(steps=0)
 
 RECIPES: dict[str, Recipe] = {
-    "expanded": Recipe(
-        description="as verified, then asked again with the best verified results; colours count, too; says where"
-    ),
     "linked": Recipe(
-        description="as verified, then on along links between pictures; colours count, too; says by which",
-        expand=_ONCE,
-        links=LinkOptions(steps=3),
+        description="as verified, then on along links between pictures; without links (`resight link`) as expanded"
+    ),
+    "expanded": Recipe(
+        description="as verified, then asked again with the best verified results; colours count, too; says where",
+        links=_UNLINKED,
     ),
     "union": Recipe(
         description="as expanded, with the features of the results added to the query",
         expand=ExpandOptions(kind="union", results=5),  # falls with more
+        links=_UNLINKED,
     ),
     "verified": Recipe(
         description="as burst, the best 200 checked by geometry; says where each match is",
         expand=_ONCE,
+        links=_UNLINKED,
         colours=_COLOURLESS,
     ),
     "burst": Recipe(

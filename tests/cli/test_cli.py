@@ -124,7 +124,7 @@ def test_clusters(pictures: Path, index: Path) -> None:
         assert "2.png" in run(*ask, "--probe", 1, "--recipe", recipe)
     write(pictures / "later.png", texture(30))
     commit = run_json("info", index)["commit"]
-    assert run_json("index", pictures, "--into", index, "--clusters", 2, "--processes", 1)["added"] == 1
+    assert run_json("index", pictures, "--into", index, "--clusters", 2, "--processes", 1, "--no-link")["added"] == 1
     assert run_json("info", index)["commit"] == commit + 1, "there are such clusters already"
     run("context", index, "--recipe", "context-l1", "--set", "context.probe=1")
     assert len(run_json("info", index)["contexts"]) == 1
@@ -305,7 +305,7 @@ def test_key_together_confidence_timings_and_drawing(
     run("index", pictures, "--into", index, "--processes", 1)
     (by_key,) = run_json("search", index, "--key", pictures / "0.png", "--timings", "--draw", sheet)["results"]
     assert by_key["hits"][0]["key"] == str(pictures / "copy.png")
-    assert set(by_key["timings"]) == {"features", "score", "verify", "expand"}
+    assert set(by_key["timings"]) == {"features", "score", "verify", "links"}
     assert sheet.stat().st_size > 1000
     (both,) = run_json("search", index, pictures / "1.png", pictures / "2.png", "--together")["results"]
     assert {hit["key"] for hit in both["hits"][:2]} == {str(pictures / "1.png"), str(pictures / "2.png")}
@@ -546,7 +546,7 @@ def test_ctrl_c_keeps_what_was_done(tmp_path: Path, processes: int) -> None:
     done = run_json("info", index)["pictures"]
     assert 0 < done < 400
     assert run_json("check", index)["problems"] == []
-    again = run_json("index", folder, "--into", index, "--processes", 1)
+    again = run_json("index", folder, "--into", index, "--processes", 1, "--no-link")
     assert (again["unchanged"], again["added"]) == (done, 400 - done)
 
 

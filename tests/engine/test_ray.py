@@ -223,7 +223,7 @@ def test_a_killed_driver_is_followed_by_another_that_does_the_rest(cluster: Any,
         "--set", f"features.max_features={FEATURES.max_features}", "--relative-to", tmp_path,
         "--set", f"store.shard={SMALL.shard}", "--set", f"store.merge_factor={SMALL.merge_factor}",
     ]  # fmt: skip
-    options += ["--engine", "ray", "--ray-address", cluster.address]
+    options += ["--no-link", "--engine", "ray", "--ray-address", cluster.address]
     words = [str(word) for word in ("index", tmp_path / "pictures", "--into", place, *options)]
     Index.create(place, features=FEATURES).close()
     kill_when_recorded([sys.executable, "-c", "from resight.cli import main; main()", *words], place)

@@ -115,6 +115,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             index.add(texture(80 + n, size=SIZE), key=f"later {n}")
             index.add(part(panorama(1), 30 * n), key=f"shifted {n}")
             index.commit()
+        index.learn.links()
         index.remove("later 2")
     with Writer(index.path) as writer:
         learn.keep_similarity(writer, similarity(Vocabulary.ready().words))
@@ -171,7 +172,7 @@ def test_every_recipe(name: str, asked: Callable[[Recipe], list[Query]], alone: 
     assert agree(twin, alone, ends, recipe, top=3)
 
 
-@pytest.mark.parametrize("recipe", ["expanded", "verified", "context-l1", "bow-tf"])
+@pytest.mark.parametrize("recipe", ["linked", "expanded", "verified", "context-l1", "bow-tf"])
 @pytest.mark.parametrize(
     "asked",
     [
@@ -216,7 +217,7 @@ def test_two_pictures_compared(other: str, alone: Index, twin: Index) -> None:
     assert same(twin.compare(key="wall 0", other=other), alone.compare(key="wall 0", other=other))
 
 
-FORGETTING = ["expanded", "union", "density", "density-hamming", "bow-negative", "bow-asymmetric"]
+FORGETTING = ["linked", "expanded", "union", "density", "density-hamming", "bow-negative", "bow-asymmetric"]
 
 
 @pytest.mark.parametrize("recipe", FORGETTING)
@@ -296,7 +297,7 @@ def test_statistics_are_gathered_first(made: Path, asked: Callable[[Recipe], lis
 def test_what_needs_all_pictures_in_one_place_says_so(tmp_path: Path) -> None:
     Index.create(tmp_path / "i", indexing=IndexingOptions(keep="codes")).close()
     with spread(tmp_path / "i", 2) as index:
-        with pytest.raises(UsageError, match=r"knn needs all pictures in one place; .* one of the recipes expanded, "):
+        with pytest.raises(UsageError, match=r"knn needs all pictures in one place; .* one of the recipes linked, "):
             index.search(QUERY, recipe="knn")
         with pytest.raises(UsageError, match="in one place"):
             index.require_searchable(RECIPES["knn"])

@@ -84,13 +84,13 @@ def test_scene_groups_and_examples_are_read_from_links(linked: Index) -> None:
     assert linked.learn.verified_groups().groups
 
 
-def test_without_links_the_remedy_is_named(tmp_path: Path) -> None:
+def test_without_links_the_remedy_is_named_and_results_are_asked_with_again(tmp_path: Path) -> None:
     with Index.create(tmp_path / "i.resight") as index:
         index.add(texture(1), key="a")
         index.commit()
-        for ask in (lambda: index.links("a"), lambda: index.search(texture(1), recipe="linked")):
-            with pytest.raises(UsageError, match="resight link"):
-                ask()
+        with pytest.raises(UsageError, match="resight link"):
+            index.links("a")
+        assert index.search(texture(1)) == index.search(texture(1), recipe="expanded")
         assert index.learn.links() == 1
         assert index.info().linked == 1
         assert index.links("a") == []

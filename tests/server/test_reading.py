@@ -68,7 +68,7 @@ def test_an_indexed_picture_asks(served: Served) -> None:
 
 def test_recipes_say_which_can_be_searched(served: Served) -> None:
     listed = served.json("/v1/recipes")
-    assert listed["default"] == "expanded"
+    assert listed["default"] == "linked"
     assert [recipe["name"] for recipe in listed["recipes"]] == list(RECIPES)
     for recipe in listed["recipes"]:
         answer = served.get("/v1/search", params={"key": "t0.png", "recipe": recipe["name"]})

@@ -62,7 +62,7 @@ def index(
         bool | None,
         typer.Option(
             help="Let new pictures look for others of the same thing, as `resight link` does. "
-            "Default: in an index that has links."
+            "Default: in an index that has links, or at most 50,000 pictures."
         ),
     ] = None,
     processes: Processes = None,
@@ -83,6 +83,7 @@ def index(
     from ..images import KINDS
     from ..ingest import file_key
     from ..interop import add_all
+    from ..learn import keeps_links
 
     place = as_place(into) if into else default_index()
     changed = parse_settings(settings, FeatureOptions, IndexingOptions, ImageOptions, StoreOptions, ClusterOptions)
@@ -120,7 +121,7 @@ def index(
         target.commit()
         if clustering and not stop.wanted:
             _cluster(target, clustering, anew=not (pictures or features))
-        if (target.snapshot.manifest.linked if link is None else link) and not stop.wanted:
+        if (keeps_links(target.snapshot) if link is None else link) and not stop.wanted:
             with counting(target.snapshot.unlinked, text="linking") as done:
                 target.learn.links(done=done, stop=lambda: stop.wanted)
         now = len(target)

@@ -19,10 +19,11 @@ def link(
     forget: Annotated[bool, typer.Option("--forget", help="Forget all links.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Find out which indexed pictures show the same thing, for searches with --recipe linked.
+    """Find out which indexed pictures show the same thing: searches follow such links.
 
-    Each picture that has not asked yet looks for others; `resight index` then does so for new ones. Groups of scenes
-    are read from links instead of searched for. An interrupted run resumes where it stopped.
+    Each picture that has not looked for others yet does so. `resight index` does it for new pictures where an index has
+    links, or at most 50,000 pictures. Groups of scenes are read from links. An interrupted run resumes where it
+    stopped.
     """
     from ..index import Index
     from ..warm import warm

@@ -117,6 +117,7 @@ class Follower:
         """Commit what is new or gone in these folders, and what has changed at these paths; None: at any."""
         from ..engine import engine_named
         from ..ingest import file_key
+        from ..learn import keeps_links
 
         self.index.refresh()
         changes = self.index.changes(listing, allow_empty=self.allow_empty)
@@ -142,6 +143,8 @@ class Follower:
             else:
                 tally.drop(self.index)
             self.index.commit()
+            if keeps_links(self.index.snapshot):
+                self.index.learn.links(stop=lambda: self.stop.wanted)
         finally:
             self.index.release()
         tally.committed = self.index.snapshot.manifest.commit > before

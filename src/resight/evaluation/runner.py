@@ -18,7 +18,7 @@ from ..context import context_name, name_of
 from ..engine import LocalEngine
 from ..errors import EngineError, UsageError
 from ..ingest import Ingester, Reader
-from ..learn import learn_clusters, learn_context, link_pictures
+from ..learn import keeps_links, learn_clusters, learn_context, link_pictures
 from ..options import AssignOptions, ClusterOptions, FeatureOptions, ImageOptions, IndexingOptions, fingerprint
 from ..recipes import Recipe
 from ..scoring import Query
@@ -184,11 +184,12 @@ class Runner:
                 learn_context(writer, recipe.scoring, recipe.context)
 
     def _link(self, dataset: Dataset, index: Path, recipes: Mapping[str, Recipe]) -> None:
-        """Links, if a recipe follows any, unless they were found before."""
-        if any(recipe.links.steps for recipe in recipes.values()):
+        """Links, if a recipe follows any and `resight index` would find them, unless they were found before."""
+        if any(recipe.verify.shortlist and recipe.links.steps for recipe in recipes.values()):
             for _ in self.progress([index], total=1, text=f"{dataset.name}: links"):
                 with Writer(index) as writer:
-                    link_pictures(writer)
+                    if keeps_links(writer.snapshot):
+                        link_pictures(writer)
 
     def _ask(
         self, dataset: Dataset, recipes: Mapping[str, Recipe], index: Path, files: Sequence[Path | None]

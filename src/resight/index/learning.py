@@ -119,8 +119,8 @@ class Learning:
     ) -> int:
         """Find out which pictures show the same thing: each that has not asked yet asks once. How many have asked.
 
-        For searches with the recipe ``linked``, ``Index.links``, and groups of scenes. Pictures that are added later
-        must ask, too: call this again. ``again``: all ask anew, as if the index were new. ``done`` hears of each.
+        For searches with the recipe ``linked`` (the default), ``Index.links``, and groups. Pictures that are added
+        later must ask, too: call this again. ``again``: all ask anew, as if the index were new. ``done`` hears of each.
         ``stop`` is looked at now and then; what was found by then is kept.
         """
         with self._writing() as writer:

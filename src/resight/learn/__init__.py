@@ -3,7 +3,7 @@
 from .clusters import learn_clusters
 from .context import forget_context, learn_context
 from .groups import Groups, VerifiedGroups, read_groups, verified_groups
-from .links import forget_links, link_pictures
+from .links import forget_links, keeps_links, link_pictures
 from .sample import sample_pictures
 from .similarity import LearntSimilarity, forget_similarity, keep_similarity, learn_similarity
 
@@ -15,6 +15,7 @@ __all__ = [
     "forget_links",
     "forget_similarity",
     "keep_similarity",
+    "keeps_links",
     "learn_clusters",
     "learn_context",
     "learn_similarity",

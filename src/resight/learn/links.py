@@ -13,11 +13,12 @@ from threadpoolctl import threadpool_limits
 from ..machine import processors
 from ..recipes import RECIPES
 from ..search import Candidate, Place, SegmentGroup, rank, stored_query
-from ..store import LINK, Row, SegmentLinks, Writer, picture_id
+from ..store import LINK, Row, SegmentLinks, Snapshot, Writer, picture_id
 from ..timing import Stopwatch
 
 NEAREST = 10  # best results that are kept of each picture, though geometry does not confirm them
 LEAST_BATCH, BATCHES = 1000, 20  # what was found is committed so often: an interruption costs one batch
+AFFORDABLE = 50_000  # pictures of an index up to which links are found as pictures are added
 MOST = np.iinfo(np.uint16).max  # inliers, and pixels of a side: more are not told apart
 
 
@@ -40,6 +41,11 @@ def link_pictures(
             return start
         _ask(writer, places[start : start + size], done)
     return len(places)
+
+
+def keeps_links(snapshot: Snapshot) -> bool:
+    """Whether pictures that are added shall ask at once: what asking takes grows with the index."""
+    return snapshot.manifest.linked or snapshot.pictures <= AFFORDABLE
 
 
 def forget_links(writer: Writer) -> bool:

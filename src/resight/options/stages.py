@@ -251,8 +251,9 @@ class LinkOptions(Options):
 
     stage: ClassVar[str] = "links"
 
-    # So many links in a row are followed from verified results; 0 turns this off.
-    steps: int = option(0, least=0, most=10, used_if=VERIFIED)
+    # So many links in a row are followed from verified results, if most pictures of the index have looked for theirs;
+    # else, and with 0, verified results are asked with again (expand).
+    steps: int = option(3, least=0, most=10, used_if=VERIFIED)
 
 
 @dataclass(frozen=True, kw_only=True)

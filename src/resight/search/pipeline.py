@@ -1,4 +1,4 @@
-"""The pipeline, from queries to hits: score → shortlist → verify → order → expand or follow links → order → name."""
+"""The pipeline, from queries to hits: score → shortlist → verify → order → follow links or expand → order → name."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def rank(
         verify(group, request, candidates[: recipe.verify.shortlist])
         candidates.sort(key=lambda c: c.by_evidence)  # before colours: they do not decide who searches again
         found = order(request, candidates)
-    if recipe.expand.results and candidates:
-        with watch.stage("expand"):
-            # What others find does not concern the first, which stays so.
-            found = order(request, expand(group, request, candidates, count), first=found[0])
-    if recipe.links.steps and candidates:
+    # What others find does not concern the first, which stays so.
+    if candidates and recipe.links.steps and group.snapshot.linked:
         with watch.stage("links"):
             found = order(request, follow(group, request, found), first=found[0])
+    elif candidates and recipe.expand.results:
+        with watch.stage("expand"):
+            found = order(request, expand(group, request, candidates, count), first=found[0])
     return found, background_score(group, request)
 
 

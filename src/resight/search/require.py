@@ -40,9 +40,4 @@ def require_searchable(group: SegmentGroup, recipe: Recipe, *, place: str | None
             f"{place} has no context terms for this recipe; learn them with "
             f"`resight context {shlex.quote(place)} {context_arguments(recipe)}`, or search with another recipe"
         )
-    if recipe.links.steps and snapshot.segments and not snapshot.manifest.linked:
-        raise UsageError(
-            f"{place} has no links between its pictures yet; find them with `resight link {shlex.quote(place)}`, "
-            "or search with another recipe"
-        )
     snapshot.require_clusters(recipe.clusters.probe)

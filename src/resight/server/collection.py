@@ -7,7 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from .problems import Problem
 QUALITY = 85  # of JPEGs
 LARGE = 16_000_000  # pixels from which pictures are worked on one by one, since some kinds take 40 bytes for each
 UPLOADED = "uploads/"  # what keys of uploaded pictures begin with
+FEW = 20  # pictures without links, which are found at once when another comes
 OWN_NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]+")  # of their files
 
 
@@ -176,6 +177,9 @@ class Collection:
                 if not self._committed(key):
                     file.unlink(missing_ok=True)
                 raise
+            with suppress(ResightError):  # the picture is in, and can look for others later
+                if index.snapshot.unlinked <= FEW:
+                    index.learn.links()
         return self.row(key), True
 
     def _committed(self, key: str) -> bool:

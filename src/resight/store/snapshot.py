@@ -109,6 +109,11 @@ class Snapshot:
         remedy = f"`resight dismiss {self.folder} --forget`"
         return _checked(self.folder, self.manifest.optional.get(DISMISSED), self._dismissed_file, remedy)
 
+    @cached_property
+    def linked(self) -> bool:
+        """Whether most living pictures have asked which others show the same thing."""
+        return self.manifest.linked and 2 * self.unlinked < self.pictures
+
     @property
     def unlinked(self) -> int:
         """Living pictures that have not asked yet which others show the same thing."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...options import VerifyOptions
-from ...recipes import DEFAULT
 from . import burst09
 from .burst09 import ALIKE, HE_WGC, INTRA, table_3, trials
 from .experiment import READY, SYSTEMS, Experiment, Trial
@@ -40,6 +39,6 @@ BURST_COMPONENTS = Experiment(
         *trials("weights, intra, inter", replace(BURST, inter=True), table_3(7)),
         *trials("weights, intra, inter, SP", replace(BURST, inter=True), table_3(8), verify=VERIFIED),
         *trials("weights, intra, SP", BURST, verify=VERIFIED),
-        Trial(label=f"{DEFAULT}, without colours", recipe=SYSTEMS[DEFAULT], vocabulary=READY),
+        Trial(label="expanded, without colours", recipe=SYSTEMS["expanded"], vocabulary=READY),
     ),
 )

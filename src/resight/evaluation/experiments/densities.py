@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...options import AssignOptions, ContextOptions, ExpandOptions, VerifyOptions
-from ...recipes import ALL_NEAREST, DEFAULT, Recipe, change
+from ...recipes import ALL_NEAREST, Recipe, change
 from .experiment import DOG, OUR_FEATURES, OUR_IDF, READY, SYSTEMS, Experiment, Learnt, Published, Trial
 
 CONDITIONS = "Kentucky, 10200 pictures, each of them a query; mAP; a codebook of 20000 words learnt on other pictures"
@@ -143,7 +143,7 @@ def _combinations() -> Iterator[Trial]:
         "burst, SP": verified(burst),
         "density-hamming, SP": verified(hamming),
         "knn, SP": verified(KNN),
-        "burst, SP, expansion": SYSTEMS[DEFAULT],
+        "burst, SP, expansion": SYSTEMS["expanded"],
         "density-hamming, SP, expansion": verified(hamming, expand=True),
         "knn, SP, expansion": verified(KNN, expand=True),
     }
