@@ -110,11 +110,6 @@ def _learn_context(folder: Path, disk: Disk) -> None:
     learn_context(folder, disk=disk)
 
 
-def _with_context(folder: Path) -> None:
-    _with_removals(folder)
-    learn_context(folder)
-
-
 def _with_much(folder: Path) -> None:
     build(folder, [A, B, LARGE], [D])
     change(folder, remove=["b"])
@@ -168,17 +163,14 @@ def _link(folder: Path, disk: Disk) -> None:
     link(folder, disk=disk)
 
 
-def _with_links(folder: Path) -> None:
-    _with_removals(folder)
-    link(folder)
-
-
 def _refuse(folder: Path, disk: Disk) -> None:
     refuse(folder, "bad.jpg", "f.jpg", disk=disk)
 
 
-def _with_refusals(folder: Path) -> None:
+def _with_context_links_and_refusals(folder: Path) -> None:
     _with_removals(folder)
+    learn_context(folder)
+    link(folder)
     refuse(folder, "bad.jpg", "worse.jpg")
 
 
@@ -204,13 +196,8 @@ SCENARIOS: dict[str, Scenario] = {
     "remove all": Scenario([A, B, C, D], [], _two_segments, _remove_all, operations=10),
     "merge": Scenario([A, C, D], [A, C, D], _with_removals, _merge, operations=30),
     "learn context": Scenario([A, C, D], [A, C, D], _with_removals, _learn_context, operations=14),
-    "add and merge with context": Scenario([A, C, D], [A, B, C, D, E], _with_context, _add_and_merge, operations=60),
     "cluster": Scenario([A, D, LARGE], [A, D, LARGE], _with_much, _cluster, operations=41),
-    "cluster again": Scenario([A, E, LARGE], [A, E, LARGE], _with_clusters, _cluster_again, operations=42),
     "uncluster": Scenario([A, E, LARGE], [A, E, LARGE], _with_clusters, _uncluster, operations=35),
-    "add and merge with clusters": Scenario(
-        [A, E, LARGE], [A, B, E, LARGE], _with_clusters, _add_and_merge, operations=70
-    ),
     "change and merge with all columns": Scenario(
         [complete(A), COMPLETE["b"], COMPLETE["c"], COMPLETE["d"]],
         [COMPLETE[key] for key in ("a", "b", "c", "e", "none")],
@@ -219,9 +206,10 @@ SCENARIOS: dict[str, Scenario] = {
         operations=60,
     ),
     "link": Scenario([A, C, D], [A, C, D], _with_removals, _link, operations=9),
-    "add and merge with links": Scenario([A, C, D], [A, B, C, D, E], _with_links, _add_and_merge, operations=55),
     "refuse": Scenario([A, C, D], [A, C, D], _with_removals, _refuse, operations=13),
-    "add and merge with refusals": Scenario([A, C, D], [A, B, C, D, E], _with_refusals, _add_and_merge, operations=55),
+    "add and merge with context, links and refusals": Scenario(
+        [A, C, D], [A, B, C, D, E], _with_context_links_and_refusals, _add_and_merge, operations=60
+    ),
     "keep similarity": Scenario([A, C, D], [A, C, D], _with_removals, _keep_similarity, operations=17, kept=(None, 0)),
     "keep another similarity": Scenario(
         [A, E, LARGE], [A, E, LARGE], _with_similarity, _keep_similarity, operations=20, kept=(1, 0)
@@ -229,10 +217,10 @@ SCENARIOS: dict[str, Scenario] = {
     "forget similarity": Scenario(
         [A, E, LARGE], [A, E, LARGE], _with_similarity, _forget_similarity, operations=11, kept=(1, None)
     ),
-    "add and merge with similarity": Scenario(
+    "add and merge with clusters and similarity": Scenario(
         [A, E, LARGE], [A, B, E, LARGE], _with_similarity, _add_and_merge, operations=76, kept=(1, 1)
     ),
-    "cluster with similarity": Scenario(
+    "cluster again with similarity": Scenario(
         [A, E, LARGE], [A, E, LARGE], _with_similarity, _cluster_again, operations=45, kept=(1, 1)
     ),
 }

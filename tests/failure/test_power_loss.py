@@ -27,6 +27,7 @@ from ..support.stored import (
     forget_similarity,
     keep_similarity,
     learn_context,
+    link,
     vocabulary,
 )
 from .disks import Fate, VolatileDisk
@@ -69,6 +70,7 @@ def life(*, codes: bool) -> list[Step]:
             ),
         ),
         Step(of(OTHER_A, B, NO_FEATURES), _learn),
+        Step(of(OTHER_A, B, NO_FEATURES), lambda folder, disk: link(folder, disk=disk)),
         Step(of(OTHER_A, B, NO_FEATURES), lambda folder, disk: keep_similarity(folder, 0, disk=disk), 0),
         Step(of(OTHER_A, B, NO_FEATURES, E), lambda folder, disk: change(folder, add=of(E), disk=disk), 0),
         Step(of(OTHER_A, B, NO_FEATURES, E), lambda folder, disk: change(folder, merge=True, disk=disk), 0),
