@@ -29,7 +29,7 @@ from resight.evaluation.runner import Runner
 from resight.features import DETECTORS
 from resight.machine import processors
 from resight.options import FeatureOptions
-from resight.recipes import DEFAULT, RECIPES
+from resight.recipes import RECIPES
 from resight.rerank.confidence import MOST_UNVERIFIED
 from resight.search import SegmentGroup, evidence, quantise, rank
 from resight.store import Snapshot, open_snapshot
@@ -53,7 +53,7 @@ def samples(dataset: Dataset, detector: str, cache: Path) -> Float64:
 
 
 def answers(snapshot: Snapshot, asked: Sequence[tuple[Query, Path]]) -> Float64:
-    recipe, rows = RECIPES[DEFAULT], []
+    recipe, rows = RECIPES["expanded"], []
     assigner, group = Assigner(snapshot.vocabulary), SegmentGroup.local(snapshot)
     for query, file in asked:
         found, background = rank(
