@@ -49,7 +49,7 @@ def test_the_picture_with_the_most_links_stands_for_its_group(place: Path) -> No
     assert found.unlinked == 0
 
 
-def test_they_are_the_scenes_that_are_found_by_searching(place: Path) -> None:
+def test_they_are_the_scenes_among_duplicates(place: Path) -> None:
     with Index.open(place) as index:
         scenes = {frozenset(p.key for p in group.pictures) for group in index.duplicates(kind="scene")}
         assert {frozenset(p.key for p in group.pictures) for group in index.groups()} == scenes

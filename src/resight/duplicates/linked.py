@@ -59,7 +59,7 @@ class LinkedGroups:
 
 
 def linked_groups(group: SegmentGroup) -> LinkedGroups:
-    """The groups of ``duplicates(kind="scene")``, also of those that were dismissed; nothing is searched.
+    """Those of ``duplicates(kind="scene")``, once all pictures have asked, dismissed or not; nothing is searched.
 
     Memory: rows, and 24 bytes for each link, at most ``LOOKED_AT`` for each picture.
     """

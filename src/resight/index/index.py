@@ -518,7 +518,8 @@ class Index:
     def groups(self) -> LinkedGroups:
         """The collection by thing shown, as ``learn.links`` has found out; the largest groups first.
 
-        At once: nothing is searched. They are those of ``duplicates(kind="scene")``, whether dismissed or not.
+        At once: nothing is searched. Once all pictures have asked they are the groups of ``duplicates(kind="scene")``,
+        dismissed or not.
         """
         return linked_groups(self._linked())
 
