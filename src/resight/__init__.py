@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from .duplicates import Duplicates as Duplicates
     from .duplicates import Group as Group
     from .duplicates import Kept as Kept
+    from .duplicates import LinkedGroup as LinkedGroup
+    from .duplicates import LinkedGroups as LinkedGroups
+    from .duplicates import LinkedMember as LinkedMember
     from .duplicates import Member as Member
     from .engine import Engine as Engine
     from .engine import LocalEngine as LocalEngine
@@ -55,7 +58,7 @@ __version__ = "0.1.0"
 # Loaded at first use: importing resight, and so `resight --help`, must not load numba, faiss and OpenCV.
 _HOMES = {
     ".context": ("Reference",),
-    ".duplicates": ("Duplicates", "Group", "Kept", "Member"),
+    ".duplicates": ("Duplicates", "Group", "Kept", "LinkedGroup", "LinkedGroups", "LinkedMember", "Member"),
     ".engine": ("Engine", "LocalEngine"),
     ".errors": ("ResightError", "UncommittedWarning"),
     ".folders": ("Listing", "list_pictures"),
@@ -91,6 +94,9 @@ __all__ = [
     "LearnOptions",
     "Learning",
     "LearntSimilarity",
+    "LinkedGroup",
+    "LinkedGroups",
+    "LinkedMember",
     "Listing",
     "LocalEngine",
     "Member",

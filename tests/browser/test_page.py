@@ -18,7 +18,7 @@ from .looking import draw, keys, settled
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 TOKEN = "correct horse battery"
 VIEWS = ("#/search", "#/search?key=posters%2Fwhole.png", "#/match?key=posters%2Fwhole.png&with=posters%2Fturned.png")
-ALL_VIEWS = (*VIEWS, "#/collection", "#/duplicates")
+ALL_VIEWS = (*VIEWS, "#/collection", "#/groups", "#/duplicates")
 
 
 def give(page: Page, path: Path, how: str, *, times: int = 1) -> None:

@@ -25,7 +25,7 @@ from resight.store import Writer
 from resight.vocabulary import Vocabulary
 
 from ..support.commands import PROGRAM, run, run_json
-from ..support.pictures import texture, write
+from ..support.pictures import striped, texture, write
 from ..support.quantised import similarity
 
 
@@ -64,6 +64,17 @@ def test_three_commands_with_the_default_index(pictures: Path, tmp_path: Path, m
     assert (tmp_path / "data/resight/pictures.resight/manifest").exists()
     assert "pictures     4" in run("info")
     assert re.search(r"^features     \d+ with affine shape, hessian-affine$", run("info"), re.MULTILINE)
+
+
+def test_hits_that_links_lead_to_count_as_found(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i.resight") as made:
+        for key, pixels in striped().items():
+            made.add(pixels, key=key)
+        made.commit()
+        made.learn.links()
+    said = {r: run("search", tmp_path / "i.resight", "--key", "a.png", "--recipe", r) for r in ("verified", "linked")}
+    assert said["verified"].startswith("a.png: 1 found")
+    assert said["linked"].startswith("a.png: 2 found")
 
 
 def test_index_reports_what_it_did(pictures: Path, tmp_path: Path) -> None:

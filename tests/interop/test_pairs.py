@@ -11,7 +11,7 @@ import pytest
 
 from resight import Index
 from resight.errors import UsageError
-from resight.interop import best_pairs, names_for_pairs
+from resight.interop import best_pairs, linked_pairs, names_for_pairs
 
 from ..support.commands import PROGRAM, run, run_json
 from ..support.pictures import texture
@@ -62,6 +62,33 @@ def test_it_is_what_searches_by_key_find(tmp_path: Path) -> None:
         }
     assert found == sorted(wanted)
     assert len(found) > len(expected(keys("im")))
+
+
+def test_links_are_pairs_with_counts(tmp_path: Path) -> None:
+    """As many as the pictures of each scene have found; hloc and COLMAP get the two names alone."""
+    place = made(tmp_path, *keys("im"))
+    error = run_json("pairs", place, "--links", code=2)["error"]
+    assert error.endswith("has no links between its pictures yet; find them with `resight link`")
+    with Index.open(place) as index:
+        index.learn.links()
+        found = list(linked_pairs(index, names_for_pairs(index), top=20))
+        counts = {tuple(sorted((key, hit.key))): hit.inliers for key in index for hit in index.links(key)}
+        assert found == [(*pair, counts[pair]) for pair in sorted(counts)]
+    assert [pair[:2] for pair in found] == expected(keys("im"))
+    assert run("pairs", place, "--links").splitlines() == [f"{one} {other}" for one, other, _ in found]
+    assert run_json("pairs", place, "--links")["pairs"] == [list(pair) for pair in found]
+    run("pairs", place, "--links", "--csv", "--out", tmp_path / "pairs.csv")
+    lines = (tmp_path / "pairs.csv").read_text().splitlines()
+    assert lines == ["name1,name2,inliers", *(f"{one},{other},{inliers}" for one, other, inliers in found)]
+    assert len(run("pairs", place, "--links", "--top", 1).splitlines()) < len(found)
+
+
+def test_options_that_would_have_no_effect_are_refused(tmp_path: Path) -> None:
+    place = made(tmp_path)
+    assert "give one of" in run_json("pairs", place, "--csv", code=2)["error"]
+    run("pairs", place, "--csv", code=2)
+    for options in (["--links", "--recipe", "verified"], ["--links", "--set", "verify.shortlist=10"]):
+        assert "leave" in run_json("pairs", place, *options, code=2)["error"]
 
 
 def test_keys_that_are_names_stay_as_they_are(tmp_path: Path) -> None:

@@ -68,3 +68,28 @@ def test_a_search_says_which_pictures_led_to_a_hit(linked: Served) -> None:
     followed = next(h for h in linked.json("/v1/search", key="a.png", recipe="linked")["hits"] if h["via"])
     assert followed["inliers"] is None
     assert followed["region"]
+
+
+def test_groups_are_as_in_python_by_pages(linked: Served) -> None:
+    found = linked.json("/v1/groups")
+    (group,) = found["groups"]
+    assert (found["total"], found["next"], found["unlinked"]) == (1, None, 0)
+    assert (group["representative"], group["size"]) == ("b.png", 3)
+    (expected,) = linked.collection.index.groups()
+    assert [(p["key"], p["inliers"]) for p in group["pictures"]] == [(p.key, p.inliers) for p in expected.pictures]
+    assert group["pictures"][0]["links"]["thumbnail"] == "/v1/thumbnail?key=b.png"
+    assert group["pictures"][0]["metadata"] == {"name": "picture b.png"}
+    whole = linked.json("/v1/group", key="a.png")
+    assert whole == {**group, "next": None}
+    first = linked.json("/v1/group", key="a.png", limit=2)
+    rest = linked.json("/v1/group", key="a.png", limit=2, after=first["next"])
+    assert first["pictures"] + rest["pictures"] == group["pictures"]
+    assert rest["next"] is None
+
+
+def test_who_asks_for_groups_that_are_not_there_hears_why(linked: Served, served: Served) -> None:
+    problem(linked.get("/v1/group?key=elsewhere"), 404, "no-such-picture")
+    problem(linked.get("/v1/group?key=b.png%2Flinks"), 404, "no-such-group")
+    problem(linked.get("/v1/groups?after=x"), 400, "bad-request")
+    said = problem(served.get("/v1/groups"), 400, "bad-request")
+    assert said == "this index has no links between its pictures yet; find them with `resight link`"

@@ -222,6 +222,7 @@ def test_the_commands_of_the_manual_run(changing: Served, tmp_path: Path) -> Non
     with Index.open(changing.collection.path) as index:
         for name, file in files.items():
             index.add(file, key=name)
+        index.add(texture(50)[20:], key="beach again")  # so that it is in a group
         index.learn.links()
     strict = 'curl() { command curl -sS --fail "$@"; }\n'
     for command in commands:
@@ -232,6 +233,7 @@ def test_the_commands_of_the_manual_run(changing: Served, tmp_path: Path) -> Non
     assert (tmp_path / "small.jpg").read_bytes().startswith(b"\xff\xd8\xff")
     problem(changing.get("/v1/images/tower.jpg"), 404, "no-such-picture")
     until(lambda: changing.json("/v1/duplicates")["state"] == "done")
+    changing.client.delete("/v1/images/beach%20again")
 
 
 def test_one_search_for_groups_at_a_time(held: Held) -> None:

@@ -53,10 +53,10 @@ def say_table(table: Table) -> None:
 
 
 def found(result: SearchResult, recipe: Recipe) -> int:
-    """How many hits geometry confirmed; of a recipe that checks nothing, how many candidates there are."""
+    """How many hits geometry confirmed, by links or directly; of a recipe that checks nothing, how many there are."""
     if not recipe.verify.shortlist:
         return len(result)
-    return sum(hit.inliers is not None and not is_unlikely(hit) for hit in result.hits)
+    return sum(hit.transform is not None and not is_unlikely(hit) for hit in result.hits)
 
 
 def is_unlikely(hit: Hit) -> bool:

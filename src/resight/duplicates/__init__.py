@@ -5,6 +5,7 @@ from .files import stored_path
 from .find import Duplicates, duplicates, known_kind, require_for_scenes, steps
 from .groups import ENOUGH, KINDS, SHARE, Group, Kind, Member, grown
 from .keep import Kept
+from .linked import LinkedGroup, LinkedGroups, LinkedMember, linked_groups
 from .move import Move, carry_out, move_back, planned
 from .pairs import LOOKED_AT, SURE, Pair, confirmed_pairs, overlap
 
@@ -18,6 +19,9 @@ __all__ = [
     "Group",
     "Kept",
     "Kind",
+    "LinkedGroup",
+    "LinkedGroups",
+    "LinkedMember",
     "Member",
     "Move",
     "Pair",
@@ -29,6 +33,7 @@ __all__ = [
     "grown",
     "is_dismissed",
     "known_kind",
+    "linked_groups",
     "move_back",
     "overlap",
     "planned",

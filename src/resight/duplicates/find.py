@@ -20,12 +20,11 @@ import numpy as np
 
 from ..errors import UsageError
 from ..ingest import content_hash
-from ..options import GIVEN, GIVEN_POINTS
 from ..store import Row, Snapshot
 from ..types import Float32, Float64
 from .dismissed import dismissed_groups, is_dismissed
 from .files import Finder, PictureFiles, stored_path
-from .groups import KINDS, Group, Kind, Member, grown
+from .groups import KINDS, Group, Kind, Member, content_numbers, grown
 from .keep import suggested
 from .lookalikes import frame_map, lookalikes, signature
 from .pairs import LOOKED_AT, SURE, confirmed_pairs
@@ -103,12 +102,9 @@ class _Search:
 
     def __init__(self, snapshot: Snapshot, files: PictureFiles, done: Done) -> None:
         self.snapshot, self.files, self.done = snapshot, files, done
-        given = snapshot.settings.features.detector in (GIVEN, GIVEN_POINTS)
         rows = sorted((replace(row, colours=None) for row in snapshot.rows()), key=lambda row: row.key)
-        # The same content is one picture, also where no feature was found; but of given features, none are no content.
-        contents = {row.key: row.key if given and not row.features else row.content for row in rows}
-        numbers: dict[bytes | str, int] = {}
-        self.number = {row.key: numbers.setdefault(contents[row.key], len(numbers)) for row in rows}
+        numbers = content_numbers(rows, snapshot.settings)
+        self.number = {row.key: number for row, number in zip(rows, numbers, strict=True)}
         self.rows = rows
         self.ends, self.strengths = array("i"), array("d")
 

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..options import GIVEN, GIVEN_POINTS
+from ..store import Row, Settings
 from ..types import Int32, Int64
 from .keep import Kept
 
@@ -41,6 +43,16 @@ class Group:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def content_numbers(rows: Sequence[Row], settings: Settings) -> list[int]:
+    """A number for each picture, from 0 on: pictures with the same content have the same.
+
+    Also where no feature was found; but of given features, none are no content.
+    """
+    given = settings.features.detector in (GIVEN, GIVEN_POINTS)
+    numbers: dict[bytes | str, int] = {}
+    return [numbers.setdefault(row.key if given and not row.features else row.content, len(numbers)) for row in rows]
 
 
 def grown(links: Int32, count: int, first: Sequence[int] | None = None) -> Int64:

@@ -10,7 +10,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..duplicates import Duplicates, dismiss, duplicates, known_kind, stored_path, undismiss
+from ..duplicates import (
+    Duplicates,
+    LinkedGroups,
+    dismiss,
+    duplicates,
+    known_kind,
+    linked_groups,
+    stored_path,
+    undismiss,
+)
 from ..engine import Engine, LocalEngine
 from ..errors import IndexDamagedError, StoreError, UncommittedWarning, UsageError, VocabularyError
 from ..features import DETECTORS, require_known_detector
@@ -504,10 +513,23 @@ class Index:
 
         At once: nothing is searched. ``score`` is the number of matches that agree.
         """
+        return linked_to(self._linked(), key)
+
+    def groups(self) -> LinkedGroups:
+        """The collection by thing shown, as ``learn.links`` has found out; the largest groups first.
+
+        At once: nothing is searched. Once all pictures have asked they are the groups of ``duplicates(kind="scene")``,
+        dismissed or not.
+        """
+        return linked_groups(self._linked())
+
+    def _linked(self) -> SegmentGroup:
+        """What is searched now; an error where no picture has looked for others."""
         self._warn_of_changes()
-        if not self.snapshot.manifest.linked:
+        group = self._group
+        if not group.snapshot.manifest.linked:
             raise UsageError(f"{self.place} has no links between its pictures yet; find them with `resight link`")
-        return linked_to(self._group, key)
+        return group
 
     def duplicates(
         self,

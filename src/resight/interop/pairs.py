@@ -59,6 +59,20 @@ def best_pairs(
     return ((ordered[pair // len(number)], ordered[pair % len(number)]) for pair in pairs[pairs >= 0])
 
 
+def linked_pairs(index: Index, names: dict[str, str], *, top: int) -> Iterator[tuple[str, str, int]]:
+    """Every picture with its ``top`` strongest links, each pair once, and how many matches agree; sorted.
+
+    Nothing is searched.
+    """
+    number, found = {key: i for i, key in enumerate(names)}, dict[tuple[int, int], int]()
+    for key, mine in number.items():
+        for hit in index.links(key)[:top]:
+            other = number[hit.key]
+            found[min(mine, other), max(mine, other)] = hit.inliers or 0
+    ordered = list(names.values())
+    return ((ordered[one], ordered[other], inliers) for (one, other), inliers in sorted(found.items()))
+
+
 def _some(names: Sequence[str]) -> str:
     """A few of them, for a message."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""

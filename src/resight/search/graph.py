@@ -73,6 +73,11 @@ class LinkGraph:
         mine, all_links = slice(self._first[number], self._first[number + 1]), self._confirmed
         return Links(all_links.other[mine], all_links.inliers[mine], all_links.transform[mine], all_links.box[mine])
 
+    def confirmed(self) -> tuple[Int64, Int64, Int64]:
+        """Each link that geometry confirms, from either end: two pictures, and how many matches agree."""
+        one = np.repeat(np.arange(len(self.ids)), np.diff(self._first))
+        return one, self._confirmed.other, self._confirmed.inliers
+
     def alike(self, number: int) -> tuple[Int64, Float32]:
         """What the picture has found, confirmed or not, and how alike: scores as shares of its own."""
         mine = slice(self._first_alike[number], self._first_alike[number + 1])

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 
 from .. import images
-from ..duplicates import Duplicates, Kind
+from ..duplicates import Duplicates, Kind, LinkedGroups
 from ..errors import ImageError, ImageSizeError, ResightError
 from ..index import Index
 from ..ingest import content_hash
@@ -48,6 +48,8 @@ class Collection:
             self._index.spread(searchers)
         self._seen = self._stamp()
         self._large = threading.Lock()
+        self._groups: tuple[int, LinkedGroups] | None = None  # with the commit that they are of
+        self._grouping = threading.Lock()
         self.uploads = self._index.path.with_name(f"{self._index.path.name}.uploads")
 
     @property
@@ -113,6 +115,15 @@ class Collection:
         return self.index.duplicates(
             kind=kind, min_confidence=min_confidence, find=lambda row: self._uploaded(row) or row.path, done=done
         )
+
+    def groups(self) -> LinkedGroups:
+        """By thing shown; put together once for each commit."""
+        index = self.index
+        with self._grouping:
+            commit = index.snapshot.manifest.commit  # first: groups of a later commit are made anew next time
+            if self._groups is None or self._groups[0] != commit:
+                self._groups = commit, index.groups()
+            return self._groups[1]
 
     @contextmanager
     def _given(self, *pictures: bytes, name: str | None, known_as: str = "the query") -> Iterator[None]:

@@ -36,6 +36,7 @@ KINDS = {
     "foreign-origin": Kind(403, "Another site's page asked"),
     "no-such-page": Kind(404, "There is nothing here"),
     "no-such-picture": Kind(404, "There is no such picture"),
+    "no-such-group": Kind(404, "The picture is in no group"),
     "picture-gone": Kind(404, "The picture's file is gone"),
     "wrong-method": Kind(405, "This cannot be done here"),
     "head-too-slow": Kind(408, "The request came too slowly"),

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from .. import types
+from .. import duplicates, types
 from ..duplicates import Group, Kind
 from ..store import Row
 from .groups import JobState
@@ -241,6 +241,59 @@ class Duplicates(BaseModel):
     commit: int | None
     dismissed: int  # groups that are left out
     unread: int  # pictures whose pixels could not be compared
+
+
+class LinkedMember(BaseModel):
+    """A picture of a group; ``inliers``: matches that agree with another picture of the group, at most."""
+
+    key: str
+    width: int
+    height: int
+    inliers: int
+    metadata: dict[str, Any]
+    links: Links
+
+    @classmethod
+    def of(cls, picture: duplicates.LinkedMember) -> LinkedMember:
+        return cls(
+            key=picture.key,
+            width=picture.width,
+            height=picture.height,
+            inliers=picture.inliers,
+            metadata=picture.metadata,
+            links=Links.of(picture.key),
+        )
+
+
+class LinkedGroup(BaseModel):
+    """Some pictures of a group: its representative, then the others, the strongest links first. ``size`` counts all."""
+
+    representative: str
+    size: int
+    pictures: list[LinkedMember]
+
+    @classmethod
+    def of(cls, group: duplicates.LinkedGroup, wanted: range) -> LinkedGroup:
+        return cls(
+            representative=group.representative.key,
+            size=len(group.pictures),
+            pictures=[LinkedMember.of(picture) for picture in group.pictures[wanted.start : wanted.stop]],
+        )
+
+
+class LinkedGroupPage(LinkedGroup):
+    """``next`` is what ``after`` must be for the pictures that follow."""
+
+    next: str | None
+
+
+class LinkedGroups(BaseModel):
+    """Some groups, the largest first. ``unlinked`` counts pictures that have not looked for others yet."""
+
+    groups: list[LinkedGroup]
+    total: int
+    next: str | None
+    unlinked: int
 
 
 class Health(BaseModel):

@@ -4,12 +4,13 @@ import { call, send } from "./api.js";
 import * as collection from "./collection.js";
 import { problem, say } from "./dom.js";
 import * as duplicates from "./duplicates.js";
+import * as groups from "./groups.js";
 import * as match from "./match.js";
 import { ask, forgetPictures, readParameters } from "./query.js";
 import * as search from "./search.js";
 import { signIn } from "./signin.js";
 
-const VIEWS = { search, match, collection, duplicates };
+const VIEWS = { search, match, collection, groups, duplicates };
 const main = document.getElementById("main");
 const drop = document.getElementById("drop");
 const signOut = document.getElementById("sign-out");

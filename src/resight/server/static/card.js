@@ -16,13 +16,28 @@ export function nameOf({ key, metadata }) {
   return (typeof metadata?.name === "string" && metadata.name) || key.split("/").pop() || key;
 }
 
-export function isConfirmed({ confidence, transform }) {
+/** Whether its own details agree with the query's, clearly. */
+export function isConfirmed(hit) {
+  return isSure(hit) && !hit.via.length;
+}
+
+/** Whether it was found through other pictures: links lead to it, and its own details do not agree with the query's. */
+export function isThroughOthers(hit) {
+  return isSure(hit) && hit.via.length > 0;
+}
+
+function isSure({ confidence, transform }) {
   return transform !== null && confidence >= CONFIRMED;
 }
 
 /** Whether its confidence rounds to 0 %; where nothing was checked, nobody knows. */
 export function isUnlikely({ confidence }) {
   return confidence !== null && Math.round(100 * confidence) === 0;
+}
+
+/** The names of the pictures that led to a hit. @param {{via: string[]}} hit @param {{key: string}[]} hits that have names */
+export function wayTo({ via }, hits) {
+  return via.map((key) => nameOf(hits.find((hit) => hit.key === key) ?? { key }));
 }
 
 /** How sure it is that both show the same thing, in words and per cent. */
@@ -80,14 +95,14 @@ export async function askAgain(image, path, key) {
 
 /**
  * @param {{key: string, width: number, height: number, metadata?: object, links: {thumbnail: string}}} picture
- * @param {{href: string, lines?: string[], around?: [number, number][] | null, tools?: Node[]}} shown
- *   `lines` stand under the name, `tools` below the link
+ * @param {{href: string, lines?: string[], note?: string, around?: [number, number][] | null, tools?: Node[], stacked?: boolean}} shown
+ *   `lines` stand above the name and `note` below it, `tools` below the link; `stacked`: it stands for several
  */
-export function card(picture, { href, lines = [], around = null, tools = [] }) {
+export function card(picture, { href, lines = [], note = "", around = null, tools = [], stacked = false }) {
   const { key, width, height, links } = picture;
   const name = nameOf(picture);
   const thumbnail = element("img", { src: links.thumbnail, alt: "", loading: "lazy", decoding: "async", width, height });
-  const frame = element("span", { className: "thumbnail" }, thumbnail);
+  const frame = element("span", { className: stacked ? "thumbnail stacked" : "thumbnail" }, thumbnail);
   thumbnail.onerror = async () => {
     const reason = await askAgain(thumbnail, "thumbnail", key);
     if (reason) frame.replaceChildren(element("span", { className: "gone" }, reason));
@@ -101,6 +116,7 @@ export function card(picture, { href, lines = [], around = null, tools = [] }) {
   }
   const words = lines.map((line) => element("span", { className: "line" }, line));
   const link = element("a", { href, title: key }, frame, ...words, element("span", { className: "name" }, name));
+  if (note) link.append(element("span", { className: "note" }, note));
   const below = tools.length ? element("p", { className: "tools" }, ...tools) : null;
   return element("li", { className: "card", "data-key": key }, link, below);
 }

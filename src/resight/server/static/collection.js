@@ -3,6 +3,7 @@
 import { call, send } from "./api.js";
 import { card, nameOf } from "./card.js";
 import { button, count, element, fileButton, loading, nothing, say, title } from "./dom.js";
+import { pages } from "./pages.js";
 import { address, forget } from "./query.js";
 import { markButton, reflect } from "./removal.js";
 
@@ -13,9 +14,6 @@ const heading = title("Collection");
 const add = fileButton("Add pictures", upload, { multiple: true, className: "button main" });
 export const outcome = element("div", { className: "outcome" });
 export const root = element("div", {}, element("div", { className: "tools bar" }, heading, add), outcome);
-
-/** @type {Map<string | null, string | null>} */
-const before = new Map(); // the page before each that was reached by "next"
 
 /** @param {Map<string, string>} parameters `after`: where the page begins @param {AbortSignal} signal */
 export async function show(parameters, signal) {
@@ -36,23 +34,13 @@ export async function show(parameters, signal) {
     const tools = [markButton(key, nameOf(picture))];
     return card(picture, { href: address("search", { key }), lines: [`${width} × ${height}`], tools });
   });
-  if (next !== null) before.set(next, after);
-  outcome.replaceChildren(element("ul", { className: "grid" }, ...cards), pages(after, next));
+  outcome.replaceChildren(element("ul", { className: "grid" }, ...cards), pages("collection", {}, after, next));
   reflect();
 }
 
 /** A path as a shell takes it for one word. @param {string} path */
 function inShell(path) {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
-}
-
-function pages(after, next) {
-  const known = before.get(after) ?? null;
-  const step = (text, to) => element("a", { className: "button", href: address("collection", { after: to }) }, text);
-  const made = element("nav", { className: "tools pages", "aria-label": "Pages" });
-  if (after !== null) made.append(step(known === null ? "‹ First page" : "‹ Previous page", known));
-  if (next !== null) made.append(step("Next page ›", next));
-  return made;
 }
 
 /** Send files one by one, and say what became of each. @param {File[]} files */

@@ -1,8 +1,9 @@
 /** One result beside the query: lines between what agrees, or one laid over the other; the same for any two pictures. */
 
 import { call, factsOf } from "./api.js";
-import { certainty, corners, isTurned, nameOf, outline } from "./card.js";
+import { certainty, corners, isTurned, nameOf, outline, wayTo } from "./card.js";
 import { button, count, drawing, element, loading, problem, say, title } from "./dom.js";
+import { othersOf } from "./others.js";
 import { address, compare, pictureAddress, readQuery, search } from "./query.js";
 
 const LINES = 60; // drawn at most
@@ -66,7 +67,8 @@ export async function show(parameters, signal) {
   outcome.replaceChildren(facts, controls, obstacleText, element("div", { className: "easel" }, stage), onward);
   draw();
   say(`${heading.textContent}: ${facts.textContent} ${reason}`);
-  if (!alone) await turn(query, key, signal);
+  const [others] = await Promise.all([othersOf(key, signal), alone ? null : turn(query, key, signal)]);
+  if (others && !signal.aborted) outcome.append(others);
 }
 
 /** @param {KeyboardEvent} event */
@@ -83,11 +85,22 @@ async function turn(query, key, signal) {
   const { hits } = await search(query, signal);
   const at = hits.findIndex((hit) => hit.key === key);
   turns.hidden = at < 0;
+  if (hits[at]?.via.length && !pair?.found.transform) explain(query, hits[at], hits);
   place.textContent = `${at + 1} of ${hits.length}`;
   for (const [link, hit] of [[previous, hits[at - 1]], [next, hits[at + 1]]]) {
     if (hit) link.href = address("match", query, { with: hit.key });
     else link.removeAttribute("href");
   }
+}
+
+/** How links have led to a result whose own details do not agree with the query's. */
+function explain(query, hit, hits) {
+  const way = wayTo(hit, hits).flatMap((name, step) => {
+    const link = element("a", { href: address("match", query, { with: hit.via[step] }) }, name);
+    return step ? [" → ", link] : [link];
+  });
+  facts.replaceChildren(`${certainty(hit)} · found through `, ...way, "; their own details do not agree on one arrangement.");
+  say(`${heading.textContent}: ${facts.textContent}`);
 }
 
 function inWords(found) {
@@ -97,7 +110,7 @@ function inWords(found) {
 
 /** Why one cannot be laid over the other, or "". */
 function obstacle({ found, one, other }) {
-  if (!found.transform) return "There is no overlay, as nothing is confirmed.";
+  if (!found.transform) return "There is no overlay, as their details do not agree.";
   const unseen = [one, other].filter((image) => !isSeen(image)).map((image) => (image === one ? "the query" : "the result"));
   if (unseen.length) return `There is no overlay, as ${unseen.join(" and ")} cannot be shown.`;
   if (isTurned(one, found.one)) return "There are no lines and no overlay, as this browser does not show the query upright.";

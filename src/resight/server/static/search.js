@@ -1,14 +1,16 @@
 /** Search: what is searched for, the part of it that counts, and what was found. */
 
 import { call } from "./api.js";
-import { askAgain, card, certainty, isConfirmed, isTurned, isUnlikely, nameOf, outline } from "./card.js";
+import { askAgain, card, certainty, isConfirmed, isThroughOthers, isTurned, isUnlikely, nameOf, outline, wayTo } from "./card.js";
 import { button, count, element, fileButton, loading, nothing, problem, say, title } from "./dom.js";
+import { othersOf } from "./others.js";
 import { address, ask, givenTogether, isAnswered, pictureAddress, readQuery, search, searchOn } from "./query.js";
 import { PartChooser } from "./region.js";
 
 const OFFERED = 12; // pictures of the collection to begin with
 
 const heading = title("Search");
+const others = element("div", { className: "linked" });
 const asked = element("section", { className: "asked", "aria-label": "Your picture" });
 export const outcome = element("section", { className: "found", "aria-label": "Results" });
 export const root = element("div", { className: "search" }, heading, element("div", { className: "columns" }, asked, outcome));
@@ -49,10 +51,11 @@ export async function show(parameters, signal) {
   if (listed === place && isAnswered(query)) return opened;
   const same = before?.key === query.key && before?.picture === query.picture;
   if (!same) await showPicture(signal);
+  if (!same) others.replaceChildren();
   heading.textContent = "Results";
   listed = opened = null;
   outcome.replaceChildren(loading("Searching …"));
-  const found = await search(query, signal);
+  const [found] = await Promise.all([search(query, signal), showOthers(signal)]);
   size = found.query;
   const region = query.region?.split(",").map(Number);
   chooser.set(region ? shares(region) : null);
@@ -123,10 +126,16 @@ async function showPicture(signal) {
   const notice = several > 1 ? element("p", { className: "notice", role: "alert" }, alone) : null;
   const name = key === null ? null : element("p", { className: "name" }, nameOf({ key }));
   const tools = element("p", { className: "tools" }, choose, searchPart, whole);
-  const others = element("details", {}, element("summary", {}, "Another picture"));
-  others.append(element("p", { className: "tools" }, ...chooserButtons("")));
-  const shown = [notice, chooser.frame, unseen, turned, name, tools, help, others];
+  const another = element("details", {}, element("summary", {}, "Another picture"));
+  another.append(element("p", { className: "tools" }, ...chooserButtons("")));
+  const shown = [notice, chooser.frame, unseen, turned, name, tools, help, another, others];
   asked.replaceChildren(...shown.filter((part) => part !== null));
+}
+
+/** What is known already of a picture of the collection, while it is searched for. */
+async function showOthers(signal) {
+  const section = query.key === null ? null : await othersOf(query.key, signal);
+  others.replaceChildren(...(section ? [section] : []));
 }
 
 /** A part can be chosen once the picture's size is known, if the browser shows what the server sees. */
@@ -173,26 +182,29 @@ function list({ hits, query: used, more }) {
     return;
   }
   const confirmed = group("confirmed", "Confirmed", "The same details, in the same arrangement.");
+  const through = group("through", "Found through others", "They are linked to pictures above, which show the same thing.");
   const weak = group("weak", "Weak candidates", "They come nearest, but their details do not clearly agree.");
   const pictures = element("ol", { className: "grid small" });
   const unlikely = element("details", { className: "weak unlikely", hidden: true }, element("summary", {}), pictures);
-  const groups = [confirmed, weak, unlikely];
+  const groups = [confirmed, through, weak, unlikely];
   const next = element("p", { className: "more" }, button("More results", () => goOn(next, groups)));
   next.hidden = !more;
   outcome.replaceChildren(...groups, next);
-  fill(groups, hits);
+  fill(groups, hits, hits);
   if (!unlikely.hidden) unlikely.append(next); // what follows is no likelier
   sum({ hits, more });
 }
 
 /** Say how many were found. */
 function sum({ hits, more }) {
-  const sure = hits.filter(isConfirmed).length;
+  const through = hits.filter(isThroughOthers).length;
+  const sure = hits.filter(isConfirmed).length + through;
   const perhaps = more && sure === hits.length ? ", perhaps more" : "";
   heading.textContent = sure ? `${count(sure)} found${perhaps}` : "Nothing is confirmed";
   const slight = hits.filter(isUnlikely).length;
   const below = slight ? `, ${slight} more below 1\u202f%` : "";
-  say(`${heading.textContent}. ${count(hits.length - sure - slight, "weak candidate")}${below}.`);
+  const led = through ? `, ${through} through others` : "";
+  say(`${heading.textContent}${led}. ${count(hits.length - sure - slight, "weak candidate")}${below}.`);
 }
 
 /** A part of the results, hidden as long as nothing is in it. */
@@ -202,21 +214,22 @@ function group(className, name, about) {
   return element("section", { className, hidden: true, "aria-label": name }, head, pictures);
 }
 
-/** @param {HTMLElement[]} groups the confirmed, the weak, and those that are shown on demand */
-function fill(groups, hits) {
+/** @param {HTMLElement[]} groups the confirmed, those found through others, the weak, and those shown on demand */
+function fill(groups, hits, all) {
   const cards = hits.map((hit) => {
     const made = card(hit, {
       href: address("match", query, { with: hit.key }),
       lines: [certainty(hit)],
+      note: hit.via.length ? `found through ${wayTo(hit, all).join(" → ")}` : "",
       around: outline(hit),
     });
     made.firstChild.addEventListener("click", () => (opened = made.firstChild));
-    const target = groups[isConfirmed(hit) ? 0 : isUnlikely(hit) ? 2 : 1];
+    const target = groups[isConfirmed(hit) ? 0 : isThroughOthers(hit) ? 1 : isUnlikely(hit) ? 3 : 2];
     target.hidden = false;
     target.querySelector("ol").append(made);
     return made;
   });
-  const [, , unlikely] = groups;
+  const unlikely = groups.at(-1);
   const below = unlikely.querySelectorAll(".card").length;
   unlikely.querySelector("summary").textContent = `Show all: ${count(below, "more candidate")} below 1\u202f%`;
   return cards[0];
@@ -231,8 +244,8 @@ async function goOn(next, groups) {
     const asking = address("search", query);
     const hits = await searchOn(query);
     if (asking !== address("search", query)) return;
-    const first = fill(groups, hits);
     const found = await search(query);
+    const first = fill(groups, hits, found.hits);
     next.hidden = !found.more;
     sum(found);
     const free = [document.body, pressed].includes(document.activeElement); // nothing else was turned to in between
