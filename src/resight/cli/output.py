@@ -99,7 +99,8 @@ def _show_hits(hits: Iterable[tuple[int, Hit]]) -> None:
     for rank, hit in hits:
         inliers = "" if hit.inliers is None else str(hit.inliers)
         sure = "" if hit.confidence is None else f"{hit.confidence:.0%}"
-        table.add_row(str(rank), f"{hit.score:.3f}", sure, inliers, where(hit), Text(printable(short(hit.key))))
+        name = " ← ".join(printable(short(key)) for key in (hit.key, *reversed(hit.via)))  # which links led to it
+        table.add_row(str(rank), f"{hit.score:.3f}", sure, inliers, where(hit), Text(name))
     say_table(table)
 
 

@@ -3,7 +3,7 @@
 import { call, factsOf } from "./api.js";
 import { card, certainty, isConfirmed } from "./card.js";
 import { count, element } from "./dom.js";
-import { address, isLinked } from "./query.js";
+import { address } from "./query.js";
 
 const SHOWN = 8; // pictures
 
@@ -13,7 +13,7 @@ const SHOWN = 8; // pictures
  */
 export async function othersOf(key, signal) {
   try {
-    if (!(await isLinked(signal))) return null;
+    if (!(await call("GET", "health", { signal })).linked) return null;
     const { hits, total } = await call("GET", `${factsOf(key)}/links`, { query: { limit: SHOWN }, signal });
     const sure = hits.filter(isConfirmed);
     return sure.length ? section(key, sure, total) : null;

@@ -87,11 +87,6 @@ export function isAnswered(query) {
   return last?.name === address("search", query);
 }
 
-/** Whether any picture of the collection has links to others. */
-export async function isLinked(signal) {
-  return (await call("GET", "health", { signal })).linked > 0;
-}
-
 /** The collection has changed: search anew. */
 export function forget() {
   last = null;
@@ -115,8 +110,7 @@ export function forgetPictures() {
 /** @param {Query} query @param {number} offset @returns {Promise<Found>} */
 async function page(query, offset, signal) {
   const top = Math.min(PAGE, MOST - offset);
-  const recipe = (await isLinked(signal)) ? "linked" : null;
-  const wanted = { key: query.key, region: query.region, recipe, offset, top };
+  const wanted = { key: query.key, region: query.region, offset, top };
   const body = query.key === null ? await pictureOf(query) : undefined;
   const found = body
     ? await call("POST", "search", { query: { ...wanted, name: body.name }, body, signal })
