@@ -162,7 +162,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("answers", "growth"))
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--cache", type=Path, default=cache_folder() / "evaluation")
+    parser.add_argument("--cache", type=Path, default=cache_folder())
     chosen = parser.parse_args()
     {"answers": answers, "growth": growth}[chosen.part](chosen.data, chosen.cache)
 

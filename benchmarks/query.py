@@ -44,7 +44,7 @@ from resight.postings import GEOMETRY, Forward, forward
 from resight.recipes import DEFAULT, RECIPES, Recipe
 from resight.search import SegmentGroup, prepare, quantise, search
 from resight.search.expand import expand
-from resight.search.pipeline import order
+from resight.search.pipeline import leading, order
 from resight.search.shortlist import shortlist, verify
 from resight.store import Entry, Row, Segment, Snapshot, Writer, create, open_snapshot
 from resight.timing import Stopwatch
@@ -285,7 +285,7 @@ def run_stages(snapshot: Snapshot, assigner: Assigner, features: Features, recip
         candidates.sort(key=lambda c: c.by_evidence)
         found = order(request, candidates)
     with watch.stage("expand"):
-        order(request, expand(group, request, candidates, count), first=found[0])
+        order(request, expand(group, request, candidates, count), first=leading(request, found))
     return watch.seconds
 
 

@@ -12,10 +12,14 @@ from resight import Index
 from resight.errors import KeyMissingError, UsageError
 from resight.options import VerifyOptions
 from resight.recipes import RECIPES
+from resight.search import Candidate, SegmentGroup, prepare, stored_query
+from resight.search.candidates import Linked
 from resight.search.follow import _Reached, _reached, carried
 from resight.search.graph import LinkGraph, frame, inverse
+from resight.search.likeness import SCALING, add_likeness
+from resight.search.prepare import self_scores
 from resight.store import LINK, SegmentLinks, Writer, open_snapshot, picture_id
-from resight.types import Float64
+from resight.types import Float64, Region
 
 from ..support.pictures import SIZE, panorama, part, texture, wall_in_parts
 from ..support.stored import QuickDisk, build, change, entry
@@ -113,8 +117,15 @@ def test_what_stop_leaves_is_done_later(tmp_path: Path) -> None:
 # --- known answers, from links made by hand between pictures of 100 × 50 pixels and some
 
 
-def linked_graph(folder: Path, links: dict[str, list[tuple[str, int, Float64, tuple[int, ...]]]]) -> LinkGraph:
-    """Of pictures a to e in two segments; links: by the picture that has found (the other, inliers, map, box)."""
+def linked_graph(
+    folder: Path,
+    links: dict[str, list[tuple[str, int, Float64, tuple[int, ...]]]],
+    likeness: dict[str, list[tuple[str, float]]] | None = None,
+) -> LinkGraph:
+    """Of pictures a to e in two segments; links: by the picture that has found (the other, inliers, map, box).
+
+    likeness: of each link, 0.5 where it is not given.
+    """
     entries = {key: entry(key, number) for number, key in enumerate("abcde")}
     build(folder, [entries[key] for key in "abc"], [entries[key] for key in "de"])
     with Writer(folder, disk=QuickDisk()) as writer:
@@ -123,10 +134,10 @@ def linked_graph(folder: Path, links: dict[str, list[tuple[str, int, Float64, tu
         for number, segment in enumerate(writer.snapshot.segments):
             found = {}
             for row in segment.table.all():
-                mine = links.get(row.key, [])
+                mine, alike = links.get(row.key, []), dict((likeness or {}).get(row.key, []))
                 found[row.ordinal] = np.array(
                     [
-                        (picture_id(rows[other]), inliers, 0.5, transform, box)
+                        (picture_id(rows[other]), inliers, alike.get(other, 0.5), transform, box)
                         for other, inliers, transform, box in mine
                     ],
                     LINK,
@@ -187,7 +198,7 @@ def test_gone_pictures_have_no_links_and_merging_keeps_the_others(tmp_path: Path
         assert [row.key for row in snapshot.rows()] == ["a", "b", "c", "e"]
     assert after.of_picture(0).other.tolist() == [1, 3]
     assert after.of_picture(3).inliers.tolist() == [5]
-    assert after.alike(0)[0].tolist() == [1]
+    assert [other for other, _ in after.alike(0)] == [1]
 
 
 def test_maps_there_and_back() -> None:
@@ -198,3 +209,35 @@ def test_maps_there_and_back() -> None:
     assert np.allclose(np.einsum("nij,nj->ni", back[:, :, :2], there) + back[:, :, 2], points)
     turned = np.array([[0.0, -1, 5], [1, 0, 0]])  # a quarter turn
     assert frame(turned, np.array([0.0, 0, 4, 2])).tolist() == [3, 0, 5, 4]
+
+
+def test_likeness_decides_between_pictures_without_evidence(tmp_path: Path) -> None:
+    """Of a, which shows what the query shows, b is half as like; d is named by c alone, which is hardly like it."""
+    found = {"a": [("b", 0.5), ("c", 0.25)], "c": [("d", 0.25)], "d": [("e", 0.75)]}
+    index = tmp_path / "i"
+    linked_graph(index, {key: [(o, 0, np.eye(2, 3), WHOLE) for o, _ in others] for key, others in found.items()}, found)
+    with open_snapshot(index) as snapshot:
+        group = SegmentGroup.local(snapshot)
+        assert np.allclose(group.links.local_scale, [0.375 / 0.375, 1, 0.25 / 0.375, 0.75 / 0.375, 1])
+        located = snapshot.locate("a")
+        assert located
+        query = stored_query(snapshot, *located)
+        request = prepare(group, [query], RECIPES["linked"])
+        own = float(self_scores(group, request)[0, 0])
+        places = [group.links.place(number) for number in range(4)]
+        scores = [own, 0.125 * own, 0.5 * own, 0.0]
+        rows = group.rows(places)
+        candidates = {
+            number: Candidate(place[0], row, score, checked=number != 3, colour=1.0)
+            for number, (place, row, score) in enumerate(zip(places, rows, scores, strict=True))
+        }
+        candidates[0].linked = Linked(12, np.eye(2, 3), Region(0, 0, 1, 1), ())
+        add_likeness(group, request, candidates, [0])
+        assert set(candidates) == {0, 1, 2, 3}  # e was named by nobody: d was not asked about
+        power = -SCALING
+        # What a sure picture says counts in full; what a likely one says by half, for there is a sure one.
+        expected = [own, 0.625 * own, 0.75 * own * (2 / 3) ** power, 0.125 * own * 2**power]
+        assert [candidates[number].score for number in range(4)] == pytest.approx(expected, rel=1e-3)
+        assert candidates[0].plain is None
+        assert candidates[2].plain == 0.5 * own
+        assert candidates[3].checked

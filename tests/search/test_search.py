@@ -12,6 +12,7 @@ import pytest
 
 from resight import Index, learn
 from resight.errors import UsageError
+from resight.ingest import Reader
 from resight.options import (
     AssignOptions,
     ExpandOptions,
@@ -24,13 +25,15 @@ from resight.options import (
     scoring_options,
 )
 from resight.recipes import RECIPES
-from resight.search import SegmentGroup, prepare, stored_query
+from resight.search import SegmentGroup, prepare, quantise, stored_query
 from resight.search.candidates import SHARED
+from resight.search.pipeline import leading, order
 from resight.search.prepare import self_scores
 from resight.search.scores import at_one_scale, mean_scores, scales
+from resight.search.shortlist import shortlist, verify
 from resight.store import Writer, open_snapshot
 from resight.types import Hit, Region
-from resight.vocabulary import Vocabulary
+from resight.vocabulary import Assigner, Vocabulary
 
 from ..support.pictures import SIZE, Pixels, panorama, part, texture, wall_in_parts
 from ..support.quantised import similarity
@@ -328,3 +331,26 @@ def test_the_picture_itself_and_its_copy_come_first(walls: Index) -> None:
     assert [hit.key for hit in hits[:3]] == ["copy", "wall 0", "wall 1"]
     assert hits[0].score == pytest.approx(hits[1].score)
     assert hits[0].inliers == hits[1].inliers
+
+
+def test_the_first_besides_the_picture_itself_keeps_its_place(walls: Index) -> None:
+    """What others find may move every result but these."""
+    with open_snapshot(walls.path) as snapshot:
+        group, assigner = SegmentGroup.local(snapshot), Assigner(snapshot.vocabulary)
+        reader = Reader(snapshot.settings.features)
+
+        def first(pixels: Pixels) -> list[str]:
+            query = quantise(assigner, reader.open(pixels, name="query").features(), RECIPES["verified"].assign)
+            request = prepare(group, [query], RECIPES["verified"])
+            found = shortlist(group, request, 5)
+            verify(group, request, found)
+            found = order(request, found)
+            kept = [candidate.row.key for candidate in leading(request, found)]
+            moved = order(request, found[::-1], first=leading(request, found))
+            assert [candidate.row.key for candidate in moved[: len(kept)]] == kept
+            return kept
+
+        assert first(part(panorama(1), 0)) == ["copy", "wall 0", "wall 1"]
+        smaller = cv2.resize(part(panorama(1), 30), None, fx=0.8, fy=0.8)
+        assert len(first(np.asarray(smaller, np.uint8))) == 1
+        assert first(texture(99)) == first(texture(99))[:1]

@@ -254,6 +254,8 @@ class LinkOptions(Options):
     # So many links in a row are followed from verified results, if most pictures of the index have looked for theirs;
     # else, and with 0, verified results are asked with again (expand).
     steps: int = option(3, least=0, most=10, used_if=VERIFIED)
+    # Where links are followed, the best this many are verified, instead of verify.shortlist: links lead to the others.
+    shortlist: int = option(100, least=1, used_if=Needs(option="links.steps", least=1))
 
 
 @dataclass(frozen=True, kw_only=True)

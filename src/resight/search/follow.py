@@ -13,11 +13,9 @@ from ..types import Float64, Hit, Int32, Region
 from .candidates import Candidate, Linked, box, is_own_picture
 from .graph import LinkGraph, frame
 from .group import SegmentGroup
-from .prepare import self_scores
+from .likeness import add_likeness, named
 from .request import SearchRequest
 from .require import missing
-
-SPEAKING = 20  # pictures that show the same thing, the surest, say which others are like them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +31,7 @@ class _Reached:
 def follow(group: SegmentGroup, request: SearchRequest, candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates, and what links from the verified ones lead to; in no order.
 
-    A picture that links lead to has as much evidence as the weakest step of the strongest way. Where no evidence is, a
-    score rises by how alike a picture is to those that have some.
+    A picture that links lead to has as much evidence as the weakest step of the strongest way.
     """
     graph, known = group.links, {group.links.number(c.place): c for c in candidates}
     sources: dict[int, _Reached] = {}
@@ -48,16 +45,13 @@ def follow(group: SegmentGroup, request: SearchRequest, candidates: Sequence[Can
                 around = np.array([seen.x, seen.y, seen.x + seen.width, seen.y + seen.height])
                 sources[number] = _Reached(candidate.inliers, found.verified.transform, around, ())
     reached = _reached(graph, sources, inliers, request.recipe.links.steps)
-    new = [number for number in reached if number not in known]
-    places = [graph.place(number) for number in new]
-    rows, scores = group.rows(places), group.scores(request, places)
-    for number, row, score in zip(new, rows, scores, strict=True):
-        known[number] = Candidate(graph.place(number)[0], row, score)
+    known |= named(group, request, [number for number in reached if number not in known])
     row_of = {number: candidate.row for number, candidate in known.items()}
     for number, end in reached.items():
         known[number].linked, known[number].checked = _linked(end, row_of, row_of[number]), True
     if len(request.collections) == 1:  # places in several rankings are no scores
-        _add_likeness(graph, {**sources, **reached}, known, float(self_scores(group, request)[0, 0]))
+        showing = {**sources, **reached}
+        add_likeness(group, request, known, sorted(showing, key=lambda n: (-showing[n].evidence, int(graph.ids[n]))))
     return list(known.values())
 
 
@@ -137,14 +131,3 @@ def _linked(end: _Reached, rows: dict[int, Row], row: Row) -> Linked:
     left, top = max(left, 0.0), max(top, 0.0)
     region = Region(left, top, max(min(right, row.width) - left, 0.0), max(min(bottom, row.height) - top, 0.0))
     return Linked(end.evidence, end.transform, region, tuple(rows[number] for number in end.via))
-
-
-def _add_likeness(graph: LinkGraph, sure: dict[int, _Reached], known: dict[int, Candidate], own_score: float) -> None:
-    """own_score: what the query scores itself."""
-    speaking = sorted(sure, key=lambda n: (-sure[n].evidence, int(graph.ids[n])))[:SPEAKING]
-    for number in speaking:
-        for other, likeness in zip(*(column.tolist() for column in graph.alike(number)), strict=True):
-            candidate = known.get(other)
-            if candidate and not candidate.evidence:
-                candidate.plain = candidate.score if candidate.plain is None else candidate.plain
-                candidate.score += own_score * likeness

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -31,6 +31,7 @@ class LinkGraph:
     starts: Int64  # where the pictures of each segment begin
     ids: UInt64  # name of each picture; 0 where its segment has no links
     sizes: Int32  # (pictures, 2) width, height
+    local_scale: Float64  # how alike a picture is to others that do not show the same, as a share of the usual
     _confirmed: Links  # of all pictures, by the first of them
     _first: Int64  # where those of each picture begin
     _alike: Int64  # pictures that others have found, by those
@@ -57,9 +58,9 @@ class LinkGraph:
         links, one, other = links[known], one[known], other[known]
         count = len(ids)
         confirmed, first = _both_ways(links, one, other, sizes)
-        return cls(
-            starts, ids, sizes, confirmed, first, other, links["likeness"].astype(np.float32), _firsts(one, count)
-        )
+        likeness = links["likeness"].astype(np.float32)
+        scale = _local_scale(one, likeness, links["inliers"] == 0, count)
+        return cls(starts, ids, sizes, scale, confirmed, first, other, likeness, _firsts(one, count))
 
     def number(self, place: Place) -> int:
         return int(self.starts[place[0]]) + place[1]
@@ -78,10 +79,10 @@ class LinkGraph:
         one = np.repeat(np.arange(len(self.ids)), np.diff(self._first))
         return one, self._confirmed.other, self._confirmed.inliers
 
-    def alike(self, number: int) -> tuple[Int64, Float32]:
+    def alike(self, number: int) -> Iterator[tuple[int, float]]:
         """What the picture has found, confirmed or not, and how alike: scores as shares of its own."""
         mine = slice(self._first_alike[number], self._first_alike[number + 1])
-        return self._alike[mine], self._likeness[mine]
+        return zip(self._alike[mine].tolist(), self._likeness[mine].tolist(), strict=True)
 
 
 def inverse(transform: Float64) -> Float64:
@@ -123,6 +124,17 @@ def _both_ways(links: npt.NDArray[Any], one: Int64, other: Int64, sizes: Int32) 
     kept = order[~same]
     transform, box = np.concatenate([there, inverse(there)]), np.concatenate([near, far])
     return Links(ends[1][kept], inliers[kept], transform[kept], box[kept]), _firsts(ends[0][kept], len(sizes))
+
+
+def _local_scale(one: Int64, likeness: Float32, unconfirmed: npt.NDArray[np.bool_], count: int) -> Float64:
+    """(count,) the mean likeness of what each picture has found and geometry does not confirm; 1 is the median."""
+    sums = np.bincount(one[unconfirmed], likeness[unconfirmed], count)
+    known = sums > 0
+    scale = np.ones(count)
+    if known.any():
+        means = sums[known] / np.bincount(one[unconfirmed], minlength=count)[known]
+        scale[known] = means / np.median(means)
+    return scale
 
 
 def _firsts(owner: Int64, count: int) -> Int64:

@@ -10,7 +10,7 @@ from ..scoring import Query
 from ..timing import Stopwatch
 from ..types import Hit, SearchResult
 from .background import background_score
-from .candidates import Candidate, box
+from .candidates import Candidate, box, is_own_picture
 from .colour import weigh_colours
 from .expand import expand
 from .follow import follow
@@ -56,27 +56,38 @@ def rank(
         candidates = shortlist(group, request, count)
     if not recipe.verify.shortlist:
         return candidates, None
+    linked = bool(recipe.links.steps) and group.snapshot.linked
+    checked = min(recipe.links.shortlist, recipe.verify.shortlist) if linked else recipe.verify.shortlist
     with watch.stage("verify"):
-        verify(group, request, candidates[: recipe.verify.shortlist])
+        verify(group, request, candidates[:checked])
         candidates.sort(key=lambda c: c.by_evidence)  # before colours: they do not decide who searches again
         found = order(request, candidates)
-    # What others find does not concern the first, which stays so.
-    if candidates and recipe.links.steps and group.snapshot.linked:
+    first = leading(request, found)
+    if candidates and linked:
         with watch.stage("links"):
-            found = order(request, follow(group, request, found), first=found[0])
+            found = order(request, follow(group, request, found), first=first)
     elif candidates and recipe.expand.results:
         with watch.stage("expand"):
-            found = order(request, expand(group, request, candidates, count), first=found[0])
+            found = order(request, expand(group, request, candidates, count), first=first)
     return found, background_score(group, request)
 
 
 def order(
-    request: SearchRequest, candidates: Sequence[Candidate], *, first: Candidate | None = None
+    request: SearchRequest, candidates: Sequence[Candidate], *, first: Sequence[Candidate] = ()
 ) -> list[Candidate]:
-    """By evidence, colours included; what geometry was not asked about comes after what it was."""
+    """The ``first`` ones, then by evidence, colours included; what geometry was not asked about comes last."""
     weigh_colours(request, [candidate for candidate in candidates if candidate.checked])
-    place = first and first.place
-    return sorted(candidates, key=lambda c: (c.place != place, not c.checked, *c.by_evidence))
+    rank = {candidate.place: number for number, candidate in enumerate(first)}
+    return sorted(candidates, key=lambda c: (rank.get(c.place, len(rank)), not c.checked, *c.by_evidence))
+
+
+def leading(request: SearchRequest, found: Sequence[Candidate]) -> Sequence[Candidate]:
+    """The results whose places others cannot take: the first, or the query's own picture and copies and the next."""
+    for count, candidate in enumerate(found, 1):
+        located = candidate.located
+        if not located or not is_own_picture(request.queries[located.query], candidate, located):
+            return found[:count]
+    return found
 
 
 def compare(group: SegmentGroup, query: Query, key: str, *, recipe: Recipe) -> SearchResult:
