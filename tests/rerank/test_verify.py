@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from resight.options import VerifyOptions
 from resight.postings import decode, encode
 from resight.rerank import Placed, Verified, one_to_one, verify
-from resight.rerank.verify import LARGEST_STRETCH, OCTAVES, TURN, _is_view, _paired, log_false_alarms
+from resight.rerank.verify import LARGEST_STRETCH, OCTAVES, REFINED, TURN, _is_view, _paired, _support, log_false_alarms
 from resight.types import Features
 
 Array = npt.NDArray[Any]
@@ -380,7 +381,7 @@ def test_a_frame_proposes_the_map_it_was_seen_through() -> None:
     """Without noise but that of storing, each match by itself gives the linear part."""
     for seed in range(20):
         made = slanted(seed, good=5, bad=0, coarse=0)
-        _, linear = _paired(made.query, made.found)
+        _, linear = _paired(made.query, made.found, slice(None))
         assert linear == pytest.approx(np.tile(made.truth[:, :2], (5, 1, 1)), abs=0.08)
 
 
@@ -476,18 +477,51 @@ def test_deterministic() -> None:
     assert all(results)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_support_equals_brute_force(seed: int) -> None:
+    """Looking only at matches that are turned nearly as a proposal misses none that agree with it."""
+    made = scene(seed)
+    pairs, linear = _paired(made.query, made.found, slice(None))
+    support = _support(pairs, linear, True, 20.0)
+    (ax, ay, bx, by), turn = pairs[:4], np.arctan2(pairs[5], pairs[4])
+    for i, proposed in enumerate(linear):
+        moved = proposed @ np.stack([ax - ax[i], ay - ay[i]]) + np.array([[bx[i]], [by[i]]])
+        near = np.hypot(*(moved - np.stack([bx, by]))) <= 20
+        turned = np.abs((turn - turn[i] + np.pi) % (2 * np.pi) - np.pi) <= TURN
+        resized = np.abs(pairs[6] - 0.5 * np.log2(np.linalg.det(proposed))) <= OCTAVES
+        assert support[i] == (near & turned & resized).sum()
+    assert support.max() > 10
+
+
+def test_a_scene_beyond_doubt_is_decided_early() -> None:
+    """Once five proposals have most matches on their side, the others are not tried; the map is the same."""
+    made = scene(3, outliers=0.1)
+    pairs, linear = _paired(made.query, made.found, slice(None))
+    support = _support(pairs, linear, True, 20.0)
+    assert 2 * np.sort(support)[-REFINED] > 60
+    assert not support[-20:].any()
+    order = np.arange(60)[::-1]
+    first, second = check(made.query, made.found), check(taken(made.query, order), taken(made.found, order))
+    assert first is not None
+    assert second is not None
+    assert np.array_equal(first.inliers[order], second.inliers)
+    assert first.inliers.sum() >= 50
+
+
 # --- one_to_one
 
 
 @settings(max_examples=200, deadline=None)
-@given(rows=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), max_size=25))
-def test_one_to_one_equals_brute_force(rows: list[tuple[int, int]]) -> None:
-    best: dict[int, int] = {}
-    for row, (place, apart) in enumerate(rows):
-        if place not in best or apart < rows[best[place]][1]:
-            best[place] = row
-    posting, distance = np.array(rows, np.int64).reshape(-1, 2).T
-    assert one_to_one(posting, distance).tolist() == sorted(best.values())
+@given(rows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 4)), max_size=40))
+def test_one_to_one_equals_brute_force(rows: list[tuple[int, int, int]]) -> None:
+    best: dict[tuple[int, int], int] = {}
+    for row, (picture, place, apart) in enumerate(rows):
+        if (picture, place) not in best or apart < rows[best[picture, place]][2]:
+            best[picture, place] = row
+    matches, bounds = np.array(rows, np.int64).reshape(-1, 3), np.empty(5, np.int64)
+    found = one_to_one(matches[:, 0], matches[:, 1], matches[:, 2], bounds)
+    expected = [sorted(row for (one, _), row in best.items() if one == mine) for mine in range(4)]
+    assert [found[a:b].tolist() for a, b in pairwise(bounds.tolist())] == expected
 
 
 # --- many at once

@@ -8,8 +8,8 @@ the few that follow it.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from math import lgamma, log
 from typing import NamedTuple
 
@@ -18,10 +18,12 @@ import numpy.typing as npt
 
 from .._numba import kernel
 from ..arrays import products
+from ..machine import processors
 from ..options import VerifyOptions
 from ..types import Float32, Float64, Int64
 
 PARTNERS = 8  # matches that each is tried with, where features are positions alone
+AT_ONCE = 25  # pictures that a thread verifies before it takes others
 REFINED = 5  # proposals that are refined
 ROUNDS = 4  # refinements of each
 LARGEST_STRETCH = 10.0  # a map that stretches one direction this much more than another is no view of a scene
@@ -29,6 +31,8 @@ LARGEST_STRETCH = 10.0  # a map that stretches one direction this much more than
 TURN = np.pi / 6
 OCTAVES = 0.8
 NEAR_TURN = np.cos(TURN)
+HASH = np.uint64(0x9E3779B97F4A7C15)  # 2^64 by the golden ratio: its product spreads numbers that follow each other
+TURN_BINS = 11  # each wider than TURN, so that what is near in turn is in the same bin or in one beside it
 # Random matches would pass the bound on turn this often.
 CHANCE_OF_TURN = 2 * TURN / (2 * np.pi)
 
@@ -51,16 +55,9 @@ class Verified:
     inliers: npt.NDArray[np.bool_]  # (m,)
 
 
-class Pairs(NamedTuple):
-    """Matches as the kernels take them: each column by itself, so that the compiler can take several at once."""
-
-    ax: Float64  # in the query
-    ay: Float64
-    bx: Float64  # in the picture
-    by: Float64
-    cos: Float64  # of how much the map that the match proposes turns
-    sin: Float64
-    octaves: Float64  # by how much it enlarges
+# Matches as the kernels take them: a row of float64 for each of these. In the query, in the picture; how much the map
+# that the match proposes turns (cosine and sine); by how many octaves it enlarges.
+AX, AY, BX, BY, COS, SIN, SIZE = range(7)
 
 
 def verify(
@@ -71,20 +68,39 @@ def verify(
     The matches of picture p are the rows bounds[p] … bounds[p + 1]; sizes[p] are its width and height.
     oriented: whether scales and angles mean anything; they do not where features are positions alone.
     """
-    transforms, inliers = np.zeros((len(sizes), 2, 3)), np.zeros(len(query.xy), np.bool_)
-    pairs, linear = _paired(query, found)
+    transforms, agreeing = np.zeros((len(sizes), 2, 3)), np.zeros(len(sizes), np.int64)
+    inliers = np.zeros(len(query.xy), np.bool_)
     limit = log(options.false_alarms)
-    tolerance, least = options.tolerance, options.min_inliers
-    _verify_each(bounds, sizes, pairs, linear, oriented, tolerance, least, limit, transforms, inliers)
+
+    def verify_some(first: int) -> None:
+        last = min(first + AT_ONCE, len(sizes))
+        some, begin, end = slice(first, last), bounds[first], bounds[last]
+        pairs, linear = _paired(query, found, slice(begin, end))
+        _verify_each(
+            bounds[first : last + 1] - begin,
+            sizes[some],
+            pairs,
+            linear,
+            oriented,
+            options.tolerance,
+            options.min_inliers,
+            limit,
+            transforms[some],
+            inliers[begin:end],
+            agreeing[some],
+        )
+
+    with ThreadPoolExecutor(processors()) as pool:
+        list(pool.map(verify_some, range(0, len(sizes), AT_ONCE)))
     return [
-        Verified(transforms[p], inliers[first:last]) if inliers[first:last].any() else None
-        for p, (first, last) in enumerate(pairwise(bounds.tolist()))
+        Verified(transforms[p], inliers[bounds[p] : bounds[p + 1]]) if count else None
+        for p, count in enumerate(agreeing.tolist())
     ]
 
 
-def _paired(query: Placed, found: Placed) -> tuple[Pairs, Float64]:
-    """The matches, and (m, 2, 2) what each proposes: that frames scale · shape · R(angle) go over into each other."""
-    turn, octaves = found.angle - query.angle, np.log2(found.scale / query.scale)
+def _paired(query: Placed, found: Placed, rows: slice) -> tuple[Float64, Float64]:
+    """(7, m) some of the matches, and (m, 2, 2) what each proposes: that frames scale · shape · R(angle) are alike."""
+    turn, octaves = found.angle[rows] - query.angle[rows], np.log2(found.scale[rows] / query.scale[rows])
     cos, sin, size = np.cos(turn), np.sin(turn), np.exp2(octaves, dtype=np.float64)
     linear = np.empty((len(turn), 2, 2))
     linear[:, 0, 0] = linear[:, 1, 1] = size * cos
@@ -92,13 +108,11 @@ def _paired(query: Placed, found: Placed) -> tuple[Pairs, Float64]:
     linear[:, 0, 1] = -linear[:, 1, 0]
     if query.shape is not None and found.shape is not None:
         # Shapes have determinant 1: they do not change sizes, and [[d, −b], [−b, a]] undoes [[a, b], [b, d]].
-        undone = query.shape[:, ::-1, ::-1] * np.array([[1, -1], [-1, 1]])
-        linear = products(products(found.shape, linear), undone)
-        cos, sin = linear[:, 0, 0] + linear[:, 1, 1], linear[:, 1, 0] - linear[:, 0, 1]  # as in _mark
+        undone = query.shape[rows, ::-1, ::-1] * np.array([[1, -1], [-1, 1]])
+        linear = products(products(found.shape[rows], linear), undone)
+        cos, sin = linear[:, 0, 0] + linear[:, 1, 1], linear[:, 1, 0] - linear[:, 0, 1]  # as in _test
         cos, sin = (cos, sin) / np.hypot(cos, sin)
-    columns = (*query.xy.T, *found.xy.T, cos, sin, octaves)
-    pairs = Pairs(*(np.ascontiguousarray(column, np.float64) for column in columns))
-    return pairs, linear
+    return np.array([*query.xy[rows].T, *found.xy[rows].T, cos, sin, octaves], np.float64), linear
 
 
 @kernel
@@ -117,33 +131,101 @@ def _log_choose(n: int, k: int) -> float:
     return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
 
-def one_to_one(posting: Int64, distance: Int64) -> Int64:
-    """Rows to keep so that each posting occurs once: the closest signature, of equally close ones the first."""
-    order = np.argsort(distance, kind="stable")
-    _, first = np.unique(posting[order], return_index=True)
-    return np.sort(order[first])
+@kernel
+def one_to_one(picture: Int64, posting: Int64, distance: Int64, bounds: Int64) -> Int64:
+    """Matches by picture, each posting once: the closest signature, of equally close ones the first.
+
+    Returns their rows, those of each picture in order, and writes where each picture's begin and end.
+    """
+    counts = np.zeros(len(bounds), np.int64)
+    for one in picture:
+        counts[one + 1] += 1
+    ends = np.cumsum(counts)
+    rows, largest = np.empty(len(picture), np.int64), counts.max()
+    for row in range(len(picture)):
+        rows[ends[picture[row]]] = row
+        ends[picture[row]] += 1
+    bits = 2
+    while (1 << bits) < 2 * largest:  # a table at most half full, for the postings of one picture
+        bits += 1
+    table, mask, kept, first = np.full(1 << bits, -1, np.int64), np.uint64((1 << bits) - 1), 0, 0
+    places = np.empty(largest, np.uint64)
+    for one in range(len(bounds) - 1):
+        last, bounds[one] = ends[one], kept
+        for n in range(first, last):
+            place = (np.uint64(posting[rows[n]]) * HASH) >> np.uint64(64 - bits)
+            while table[place] >= 0 and posting[table[place]] != posting[rows[n]]:
+                place = (place + np.uint64(1)) & mask
+            places[n - first] = place
+            if table[place] < 0 or distance[rows[n]] < distance[table[place]]:
+                table[place] = rows[n]
+        for n in range(first, last):
+            if table[places[n - first]] == rows[n]:
+                rows[kept] = rows[n]
+                kept += 1
+        for n in range(first, last):
+            table[places[n - first]] = -1
+        first = last
+    bounds[-1] = kept
+    return rows[:kept]
+
+
+class Test(NamedTuple):
+    """What a match must fulfil to agree with a map (x, y) → (p x + q y + u, r x + s y + v)."""
+
+    p: float
+    q: float
+    u: float
+    r: float
+    s: float
+    v: float
+    limit: float  # squared distance
+    resized: float  # octaves by which the map enlarges
+    octaves: float  # how far from that a match may be
+    near: float  # the map turns by the angle of (p + s, r − q): the least product with a match's direction
 
 
 @kernel
-def _mark(transform: Float64, pairs: Pairs, oriented: bool, tolerance: float, inliers: npt.NDArray[np.bool_]) -> int:
-    """Which points are taken within tolerance of their partner, turned and resized as their features are; how many."""
-    ax, ay, bx, by, cos, sin, octaves = pairs
-    p, q, x = transform[0, 0], transform[0, 1], transform[0, 2]
-    r, s, y = transform[1, 0], transform[1, 1], transform[1, 2]
-    limit = tolerance * tolerance
-    # The map turns by the angle of (p + s, r − q); two angles are near if the cosine of their difference is large.
-    near = NEAR_TURN * np.sqrt((p + s) ** 2 + (r - q) ** 2) if oriented else -np.inf
+def _test(transform: Float64, oriented: bool, tolerance: float) -> Test:
+    p, q, u = transform[0, 0], transform[0, 1], transform[0, 2]
+    r, s, v = transform[1, 0], transform[1, 1], transform[1, 2]
     resized = 0.5 * np.log2(max(p * s - q * r, 1e-12))
-    octaves_near = OCTAVES if oriented else np.inf
+    near = NEAR_TURN * np.sqrt((p + s) ** 2 + (r - q) ** 2)
+    if not oriented:
+        return Test(p, q, u, r, s, v, tolerance * tolerance, resized, np.inf, -np.inf)
+    return Test(p, q, u, r, s, v, tolerance * tolerance, resized, OCTAVES, near)
+
+
+@kernel
+def _agrees(test: Test, pairs: Float64, i: int) -> bool:
+    """Whether the map takes the point within tolerance of its partner, turned and resized as their features are."""
+    p, q, u, r, s, v, limit, resized, octaves, near = test
+    x, y = pairs[AX, i], pairs[AY, i]
+    dx, dy = p * x + q * y + u - pairs[BX, i], r * x + s * y + v - pairs[BY, i]
+    agrees: bool = (
+        (dx * dx + dy * dy <= limit)
+        & (abs(pairs[SIZE, i] - resized) <= octaves)
+        & ((p + s) * pairs[COS, i] + (r - q) * pairs[SIN, i] >= near)
+    )
+    return agrees
+
+
+@kernel
+def _count(test: Test, pairs: Float64, first: int, last: int) -> int:
+    """How many of the matches first … last agree."""
     found = 0
-    for i in range(len(ax)):
-        dx, dy = p * ax[i] + q * ay[i] + x - bx[i], r * ax[i] + s * ay[i] + y - by[i]
-        inliers[i] = (
-            (dx * dx + dy * dy <= limit)
-            & (abs(octaves[i] - resized) <= octaves_near)
-            & ((p + s) * cos[i] + (r - q) * sin[i] >= near)
-        )
-        found += inliers[i]
+    for i in range(np.uint64(first), np.uint64(last)):
+        found += _agrees(test, pairs, i)
+    return found
+
+
+@kernel
+def _mark(test: Test, pairs: Float64, inliers: npt.NDArray[np.bool_]) -> int:
+    """Which matches agree, and how many."""
+    found = 0
+    for i in range(np.uint64(len(inliers))):
+        inliers[i] = _agrees(test, pairs, i)
+        found += int(inliers[i])
     return found
 
 
@@ -156,19 +238,19 @@ def _is_view(p: float, q: float, r: float, s: float) -> bool:
 
 
 @kernel
-def _fit(pairs: Pairs, chosen: npt.NDArray[np.bool_], transform: Float64) -> bool:
+def _fit(pairs: Float64, chosen: npt.NDArray[np.bool_], transform: Float64) -> bool:
     """Least-squares affine map of the chosen pairs into ``transform``; False if they lie on a line or it is no view."""
     n, ax, ay, bx, by = 0, 0.0, 0.0, 0.0, 0.0
     for i in range(len(chosen)):
         if chosen[i]:
-            n, ax, ay, bx, by = n + 1, ax + pairs.ax[i], ay + pairs.ay[i], bx + pairs.bx[i], by + pairs.by[i]
+            n, ax, ay, bx, by = n + 1, ax + pairs[AX, i], ay + pairs[AY, i], bx + pairs[BX, i], by + pairs[BY, i]
     if n < 3:
         return False
     ax, ay, bx, by = ax / n, ay / n, bx / n, by / n
     xx, xy, yy, xu, yu, xv, yv = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(len(chosen)):
         if chosen[i]:
-            x, y, u, v = pairs.ax[i] - ax, pairs.ay[i] - ay, pairs.bx[i] - bx, pairs.by[i] - by
+            x, y, u, v = pairs[AX, i] - ax, pairs[AY, i] - ay, pairs[BX, i] - bx, pairs[BY, i] - by
             xx, xy, yy = xx + x * x, xy + x * y, yy + y * y
             xu, yu, xv, yv = xu + x * u, yu + y * u, xv + x * v, yv + y * v
     determinant = xx * yy - xy * xy
@@ -184,49 +266,97 @@ def _fit(pairs: Pairs, chosen: npt.NDArray[np.bool_], transform: Float64) -> boo
 
 
 @kernel
-def _propose(pairs: Pairs, linear: Float64, i: int, j: int, transform: Float64) -> bool:
-    """The map of match i, or if j is another the similarity of both positions; False if that is no view of a scene."""
-    if i == j:
+def _propose(pairs: Float64, linear: Float64, oriented: bool, number: int, transform: Float64) -> bool:
+    """The map of a match or, without angles, the similarity of two positions; False if that is no view of a scene."""
+    if oriented:
+        i = number
         p, q, r, s = linear[i, 0, 0], linear[i, 0, 1], linear[i, 1, 0], linear[i, 1, 1]
         if not _is_view(p, q, r, s):
             return False
     else:
-        ax, ay = pairs.ax[j] - pairs.ax[i], pairs.ay[j] - pairs.ay[i]
-        bx, by = pairs.bx[j] - pairs.bx[i], pairs.by[j] - pairs.by[i]
+        m = pairs.shape[1]
+        each = min(PARTNERS, m - 1)
+        i = number // each
+        j = (i + 1 + number % each) % m
+        ax, ay = pairs[AX, j] - pairs[AX, i], pairs[AY, j] - pairs[AY, i]
+        bx, by = pairs[BX, j] - pairs[BX, i], pairs[BY, j] - pairs[BY, i]
         a, b = ax * ax + ay * ay, bx * bx + by * by
         if max(a, b) >= LARGEST_STRETCH**2 * min(a, b):
             return False
         p, r = (ax * bx + ay * by) / a, (ax * by - ay * bx) / a
         q, s = -r, p
-    transform[0, 0], transform[0, 1], transform[0, 2] = p, q, pairs.bx[i] - p * pairs.ax[i] - q * pairs.ay[i]
-    transform[1, 0], transform[1, 1], transform[1, 2] = r, s, pairs.by[i] - r * pairs.ax[i] - s * pairs.ay[i]
+    transform[0, 0], transform[0, 1], transform[0, 2] = p, q, pairs[BX, i] - p * pairs[AX, i] - q * pairs[AY, i]
+    transform[1, 0], transform[1, 1], transform[1, 2] = r, s, pairs[BY, i] - r * pairs[AX, i] - s * pairs[AY, i]
     return True
 
 
 @kernel
+def _by_turn(pairs: Float64) -> tuple[Float64, Int64, Int64]:
+    """The matches sorted by turn, the bin of turn of each match, and where bins begin among the sorted ones.
+
+    Bins are a circle: the last one stands once more before the first, and the first once more behind the last.
+    """
+    bins = np.empty(pairs.shape[1], np.int64)
+    for i in range(len(bins)):
+        bins[i] = int((np.arctan2(pairs[SIN, i], pairs[COS, i]) / (2 * np.pi) + 0.5) * TURN_BINS) % TURN_BINS
+    counts = np.zeros(TURN_BINS + 2, np.int64)
+    for here in bins:
+        counts[here + 1] += 1
+    counts[0], counts[-1] = counts[-2], counts[1]
+    starts = np.zeros(len(counts) + 1, np.int64)
+    starts[1:] = np.cumsum(counts)
+    order, ends = np.empty(starts[-1], np.int64), starts.copy()
+    for i in range(len(bins)):
+        order[ends[bins[i] + 1]] = i
+        ends[bins[i] + 1] += 1
+    order[: counts[0]] = order[starts[-3] : starts[-2]]
+    order[starts[-2] :] = order[starts[1] : starts[2]]
+    return pairs[:, order], bins, starts
+
+
+@kernel
+def _support(pairs: Float64, linear: Float64, oriented: bool, tolerance: float) -> Int64:
+    """How many matches agree with each proposal; 0 where it is no view of a scene, or was not tried.
+
+    Once as many as are refined have most matches on their side, the outcome is decided.
+    """
+    m = pairs.shape[1]
+    support = np.zeros(m if oriented else m * min(PARTNERS, m - 1), np.int64)
+    transform, decided = np.zeros((2, 3)), 0
+    sorted_pairs, bins, starts = _by_turn(pairs)
+    for n in range(len(support)):
+        if not _propose(pairs, linear, oriented, n, transform):
+            continue
+        test = _test(transform, oriented, tolerance)
+        if oriented:  # what agrees is turned like the match itself: it is in its bin, or in one beside it
+            support[n] = _count(test, sorted_pairs, starts[bins[n]], starts[bins[n] + 3])
+        else:
+            support[n] = _count(test, pairs, 0, m)
+        decided += 2 * support[n] > m
+        if decided == REFINED:
+            break
+    return support
+
+
+@kernel
 def _best_affine(
-    pairs: Pairs, linear: Float64, oriented: bool, tolerance: float
+    pairs: Float64, linear: Float64, oriented: bool, tolerance: float
 ) -> tuple[Float64, npt.NDArray[np.bool_]]:
-    m = len(pairs.ax)
-    each = 1 if oriented else min(PARTNERS, m - 1)
-    support = np.zeros(m * each, np.int64)
-    proposals = np.zeros((m * each, 2, 3))
-    scratch = np.zeros(m, np.bool_)
-    for n in range(m * each):
-        i = n // each
-        j = i if oriented else (i + 1 + n % each) % m
-        # A proposal inherits the coarse frame of one feature: it may miss by more than a fitted map.
-        if _propose(pairs, linear, i, j, proposals[n]):
-            support[n] = _mark(proposals[n], pairs, oriented, 2 * tolerance, scratch)
+    m = pairs.shape[1]
     best, best_inliers, best_count = np.zeros((2, 3)), np.zeros(m, np.bool_), 0
-    order = np.argsort(-support, kind="mergesort")
-    for i in order[:REFINED]:
-        current = proposals[i].copy()
-        _mark(current, pairs, oriented, 2 * tolerance, scratch)
+    current, scratch = np.zeros((2, 3)), np.zeros(m, np.bool_)
+    # A proposal inherits the coarse frame of one feature: it may miss by more than a fitted map.
+    support = _support(pairs, linear, oriented, 2 * tolerance)
+    for _ in range(min(REFINED, len(support))):
+        proposal = int(np.argmax(support))
+        support[proposal] = -1
+        if not _propose(pairs, linear, oriented, proposal, current):
+            break
+        _mark(_test(current, oriented, 2 * tolerance), pairs, scratch)
         for _ in range(ROUNDS):
             if not _fit(pairs, scratch, current):
                 break
-            found = _mark(current, pairs, oriented, tolerance, scratch)
+            found = _mark(_test(current, oriented, tolerance), pairs, scratch)
             if found > best_count:
                 best_count = found
                 best[:], best_inliers[:] = current, scratch
@@ -239,7 +369,7 @@ def _best_affine(
 def _verify_each(
     bounds: Int64,
     sizes: Int64,
-    pairs: Pairs,
+    pairs: Float64,
     linear: Float64,
     oriented: bool,
     share: float,
@@ -247,27 +377,19 @@ def _verify_each(
     log_limit: float,
     transforms: Float64,
     inliers: npt.NDArray[np.bool_],
+    agreeing: Int64,
 ) -> None:
-    """Fill in the maps and inliers of the pictures that pass the test; the others keep none."""
-    ax, ay, bx, by, cos, sin, octaves = pairs
+    """Fill in maps, inliers and their number for those of the pictures that pass the test."""
     for picture in range(len(sizes)):
         first, last = bounds[picture], bounds[picture + 1]
         matches = last - first
         if matches < min_inliers:
             continue
-        mine = Pairs(
-            ax[first:last],
-            ay[first:last],
-            bx[first:last],
-            by[first:last],
-            cos[first:last],
-            sin[first:last],
-            octaves[first:last],
-        )
         width, height = sizes[picture, 0], sizes[picture, 1]
         tolerance = share * max(width, height)
+        mine = np.ascontiguousarray(pairs[:, first:last])
         transform, agree = _best_affine(mine, linear[first:last], oriented, tolerance)
-        agreeing = agree.sum()
+        count = agree.sum()
         chance = min(1.0, np.pi * tolerance**2 / (width * height)) * (CHANCE_OF_TURN if oriented else 1.0)
-        if agreeing >= min_inliers and log_false_alarms(matches, agreeing, chance) <= log_limit:
-            transforms[picture], inliers[first:last] = transform, agree
+        if count >= min_inliers and log_false_alarms(matches, count, chance) <= log_limit:
+            transforms[picture], inliers[first:last], agreeing[picture] = transform, agree, count

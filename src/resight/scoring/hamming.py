@@ -20,7 +20,7 @@ from .query import Query
 from .segment import SegmentView
 
 SMALL = 4096  # pictures that are not worth a thread of their own
-ROOM = 300  # matches per picture that are made room for at first; most have fewer, so that few queries look twice
+ROOM = 600  # matches per picture that are made room for at first; few queries have more, and look twice
 Piece = tuple[voting.Rows, voting.Listed, voting.Rule]
 
 
@@ -166,25 +166,41 @@ def matches(query: Words, segment: SegmentView, slot_of: Int32, threshold: int, 
     row, place, lists = segment.find(query.word, clusters, "image", "signature")
     feature, signature = query.feature[row], query.signature[row]
     slots = int(slot_of.max(initial=-1)) + 1
-    found = np.zeros((ROOM * slots, 4), np.int64)
-    while True:
-        count = kernels.collect_hamming(
-            feature,
-            place,
-            signature,
-            lists.offsets,
-            lists.image,
-            lists.signature,
-            slot_of,
-            threshold,
-            np.full(slots, -1, np.int64),
-            found,
-        )
-        if count <= len(found):
-            found = found[:count]
-            found[:, 1] = np.arange(len(query))[row][found[:, 1]]
-            return found
-        found = np.zeros((count, 4), np.int64)
+
+    def collect(part: slice) -> Int64:
+        room = ROOM * slots * (part.stop - part.start) // max(len(feature), 1)
+        while True:
+            found = np.empty((room, 4), np.int64)
+            count = kernels.collect_hamming(
+                feature[part],
+                place[part],
+                signature[part],
+                lists.offsets,
+                lists.image,
+                lists.signature,
+                slot_of,
+                threshold,
+                np.full(slots, -1, np.int64),
+                found,
+            )
+            if count <= room:
+                found = found[:count]
+                found[:, 1] += part.start
+                return found
+            room = count
+
+    parts = _whole_features(feature, processors())
+    with ThreadPoolExecutor(len(parts)) as pool:
+        found = np.concatenate([*pool.map(collect, parts)])
+    found[:, 1] = np.arange(len(query))[row][found[:, 1]]
+    return found
+
+
+def _whole_features(feature: Int32, parts: int) -> list[slice]:
+    """About as many rows in each part, all rows of a feature, which follow each other, in the same."""
+    begins = np.flatnonzero(np.diff(feature, prepend=-1))
+    cuts = begins[np.arange(1, parts) * len(begins) // parts].tolist() if len(begins) else []
+    return [slice(first, last) for first, last in pairwise([0, *cuts, len(feature)])]
 
 
 def distinct(word: Int32, signature: UInt64, bits: int) -> npt.NDArray[np.bool_]:

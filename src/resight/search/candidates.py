@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,35 +81,37 @@ def locate(
     """Where in these pictures of a segment the queries are found; each by the one that most matches agree on."""
     found: list[Located | None] = [None] * len(rows)
     for which, query in enumerate(queries):
-        for slot, (verified, places) in enumerate(_verified(snapshot, number, query, rows, recipe)):
+        for slot, located in _located(snapshot, number, query, which, rows, recipe):
             before = found[slot]
-            if verified and verified.inliers.sum() > (len(before.places) if before else 0):
-                found[slot] = Located(verified, places[verified.inliers], which)
+            if before is None or len(located.places) > len(before.places):
+                found[slot] = located
     return found
 
 
-def _verified(
-    snapshot: Snapshot, number: int, query: Query, rows: Sequence[Row], recipe: Recipe
-) -> list[tuple[Verified | None, Float32]]:
-    """Of each picture what geometry says, and the places of its matches as ``Located`` has them."""
+def _located(
+    snapshot: Snapshot, number: int, query: Query, which: int, rows: Sequence[Row], recipe: Recipe
+) -> Iterator[tuple[int, Located]]:
+    """What geometry says of those of the pictures that it confirms."""
     segment, features, view = snapshot.segments[number], query.known_features, snapshot.views[0][number]
     words = query.words.within(snapshot.spans[0])  # in several vocabularies a match would count as often
     ordinals = np.array([row.ordinal for row in rows])
     slot_of = np.full(segment.record.pictures, -1, np.int32)
     slot_of[ordinals] = np.arange(len(rows))
     found = matches(words, view, slot_of, recipe.verify.threshold, view.clusters_of(ordinals))
-    found = found[one_to_one(found[:, 2], found[:, 3])]
-    found = found[np.argsort(found[:, 0], kind="stable")]
+    bounds = np.empty(len(rows) + 1, np.int64)
+    found = found[one_to_one(found[:, 0], found[:, 2], found[:, 3], bounds)]
     sizes = np.array([(row.width, row.height) for row in rows])
     feature = words.feature[found[:, 1]]
     shape = None if features.shape is None else features.shape[feature]
     ours = Placed(features.xy[feature], features.scale[feature], features.angle[feature], shape)
     theirs = Placed(*decode(segment.geometry(found[:, 2]), sizes.max(axis=1)[found[:, 0]]))
-    bounds = np.searchsorted(found[:, 0], np.arange(len(rows) + 1))
     oriented = snapshot.settings.oriented
     checked = verify(ours, theirs, bounds=bounds, sizes=sizes, options=recipe.verify, oriented=oriented)
-    places = np.split(np.concatenate([ours.xy, theirs.xy], axis=1), bounds[1:-1])
-    return list(zip(checked, places, strict=True))
+    for slot, verified in enumerate(checked):
+        if verified:
+            mine = slice(bounds[slot], bounds[slot + 1])
+            places = np.concatenate([ours.xy[mine], theirs.xy[mine]], axis=1)
+            yield slot, Located(verified, places[verified.inliers], which)
 
 
 def is_own_picture(query: Query, candidate: Candidate, located: Located) -> bool:
