@@ -1,4 +1,4 @@
-"""Renew the pictures of the page in docs/: results and duplicates of the demo, on a desktop and on a phone.
+"""Renew the pictures of the page in docs/: results, groups and duplicates of the demo, on a desktop and on a phone.
 
     python tools/screenshots.py [FOLDER]
 
@@ -38,6 +38,10 @@ def look(page: Page, address: str, queries: Path, folder: Path) -> None:
         expect(page.get_by_role("heading", name="found")).to_be_visible()
         page.wait_for_load_state("networkidle")
         page.screenshot(path=folder / f"page-{name}.png")
+        page.goto(f"{address}#/groups")
+        expect(page.get_by_role("heading", name="groups")).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        page.screenshot(path=folder / f"page-groups-{name}.png")
         page.goto(f"{address}#/duplicates?kind=copy")
         expect(page.locator("main h1")).to_have_text("Duplicates")
         start, group = page.get_by_role("button", name="Look for groups"), page.locator(".group").first
@@ -58,6 +62,7 @@ def main() -> None:
         with Index.create(place) as index:
             for _ in index.add_files(list_pictures([Path(temporary) / "pictures"]).pictures):
                 pass
+            index.learn.links()
         command = [sys.executable, "-m", "resight", "serve", str(place), "--port", "0"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:
             assert server.stderr

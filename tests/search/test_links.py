@@ -14,12 +14,13 @@ from resight.options import VerifyOptions
 from resight.recipes import RECIPES
 from resight.search import Candidate, SegmentGroup, prepare, stored_query
 from resight.search.candidates import Linked
-from resight.search.follow import _Reached, _reached, carried
+from resight.search.carried import carried, seen_at, still_seen
+from resight.search.follow import _Reached, _reached
 from resight.search.graph import LinkGraph, frame, inverse
 from resight.search.likeness import SCALING, add_likeness
 from resight.search.prepare import self_scores
-from resight.store import LINK, SegmentLinks, Writer, open_snapshot, picture_id
-from resight.types import Float64, Region
+from resight.store import GRID, LINK, SegmentLinks, Writer, open_snapshot, picture_id, set_confirmed
+from resight.types import Float32, Float64, Region
 
 from ..support.pictures import SIZE, panorama, part, texture, wall_in_parts
 from ..support.stored import QuickDisk, build, change, entry
@@ -121,10 +122,12 @@ def linked_graph(
     folder: Path,
     links: dict[str, list[tuple[str, int, Float64, tuple[int, ...]]]],
     likeness: dict[str, list[tuple[str, float]]] | None = None,
+    places: dict[str, Float32] | None = None,
 ) -> LinkGraph:
     """Of pictures a to e in two segments; links: by the picture that has found (the other, inliers, map, box).
 
-    likeness: of each link, 0.5 where it is not given.
+    likeness: of each link, 0.5 where it is not given; places: where details agree with this other, if not all over
+    the box.
     """
     entries = {key: entry(key, number) for number, key in enumerate("abcde")}
     build(folder, [entries[key] for key in "abc"], [entries[key] for key in "de"])
@@ -135,20 +138,27 @@ def linked_graph(
             found = {}
             for row in segment.table.all():
                 mine, alike = links.get(row.key, []), dict((likeness or {}).get(row.key, []))
-                found[row.ordinal] = np.array(
-                    [
-                        (picture_id(rows[other]), inliers, alike.get(other, 0.5), transform, box)
-                        for other, inliers, transform, box in mine
-                    ],
-                    LINK,
-                )
-            kept[number] = SegmentLinks.none(segment.table.all()).with_found(found)
+                found[row.ordinal] = np.zeros(len(mine), LINK)
+                for link, (other, inliers, transform, box) in zip(found[row.ordinal], mine, strict=True):
+                    link["other"], link["likeness"] = picture_id(rows[other]), alike.get(other, 0.5)
+                    if inliers:
+                        set_confirmed(link, inliers, transform, (places or {}).get(other, dots(box)), (100, 50))
+            none = SegmentLinks.none(segment.table.all())
+            none.sizes[:] = 100, 50
+            kept[number] = none.with_found(found)
         writer.keep_links(kept)
     with open_snapshot(folder) as snapshot:
         return LinkGraph.of(snapshot.segments)
 
 
 WHOLE = 0, 0, 100, 50
+EVERYWHERE = np.ones((GRID, GRID), np.bool_)
+
+
+def dots(box: tuple[int, ...]) -> Float32:
+    """Details all over a box."""
+    (left, top, right, bottom), share = box, np.linspace(0, 1, 50, dtype=np.float32)
+    return np.stack(np.meshgrid(left + share * (right - left), top + share * (bottom - top)), axis=-1).reshape(-1, 2)
 
 
 def test_evidence_is_that_of_the_weakest_step_of_the_strongest_way(tmp_path: Path) -> None:
@@ -163,25 +173,65 @@ def test_evidence_is_that_of_the_weakest_step_of_the_strongest_way(tmp_path: Pat
         },
     )
     a, b, c, d, e = range(5)
-    start = {a: _Reached(25, eye, np.array([0.0, 0, 50, 50]), ())}
+    start = {a: _Reached(25, eye, np.array([0.0, 0, 100, 50]), EVERYWHERE, ())}
     found = _reached(graph, start, {a: 25}, 3)
-    assert {number: (end.evidence, end.via) for number, end in found.items()} == {
-        b: (25, (a,)),
-        c: (20, (a, b, d)),  # not 9, straight from a
-        d: (20, (a, b)),
-        e: (8, (a, b, d)),
+    assert {number: end.via for number, end in found.items()} == {
+        b: (a,),
+        c: (a, b, d),  # not straight from a: those are 9 matches
+        d: (a, b),
+        e: (a, b, d),
     }
+    seen = 10 / 11  # in b, the first of eleven columns of cells lies beside the query's frame
+    evidence = {number: end.evidence for number, end in found.items()}
+    assert evidence == pytest.approx({b: 25, c: 20 * seen, d: 20 * seen, e: 8 * seen})
     assert np.allclose(found[d].transform, SHIFT)
     assert set(_reached(graph, start, {a: 25}, 1)) == {b, c}
     assert _reached(graph, start, {a: 25, b: 26}, 1).keys() == {c}  # b is better known without links
 
 
-def test_links_carry_on_what_lies_in_their_box(tmp_path: Path) -> None:
-    size = np.array([100, 50], np.int32)
-    boxes = np.array([[0, 0, 49, 49], [50, 0, 99, 49], [25, 0, 74, 49], [0, 0, 9, 9]], float)
-    assert np.allclose(carried(np.array([0.0, 0, 49, 49]), size, boxes), [1, 0, 0.5, 1])
-    assert np.allclose(carried(np.array([-50.0, 0, 49, 49]), size, boxes), [1, 0, 0.5, 1])  # what lies in the picture
-    assert not carried(np.array([-50.0, 0, -1, 49]), size, boxes).any()
+def test_links_carry_on_what_was_seen_of_the_query(tmp_path: Path) -> None:
+    """The query is the left half of a, which shares all of it with b, and the right half with c."""
+    eye, right = np.eye(2, 3), (50, 0, 100, 50)
+    graph = linked_graph(tmp_path / "i", {"a": [("b", 60, SHIFT, WHOLE), ("c", 60, eye, right)]})
+    half = np.array([0.0, 0, 50, 50])
+    with_b, with_c = carried(graph.of_picture(0), eye, half, EVERYWHERE)
+    assert with_b == 55 / 121  # the sixth of eleven columns of cells sticks out
+    assert with_c == 0
+    from_b = carried(graph.of_picture(1), SHIFT, half, EVERYWHERE)  # the same from the other end
+    assert from_b == pytest.approx(with_b)
+
+
+def test_what_pictures_share_around_the_query_carries_nothing_on(tmp_path: Path) -> None:
+    """As where photographs lie on the same table: the frame is among what is shared, and what was seen is not."""
+    eye, table = np.eye(2, 3), np.concatenate([dots((0, 0, 100, 8)), dots((0, 42, 100, 50))])
+    graph = linked_graph(tmp_path / "i", {"a": [("b", 60, eye, WHOLE)]}, places={"b": table})
+    frame = np.array([0.0, 0, 100, 50])
+    (all_of_it,) = carried(graph.of_picture(0), eye, frame, EVERYWHERE)
+    assert all_of_it == 1
+    (nothing,) = carried(graph.of_picture(0), eye, frame, seen_at(dots((20, 15, 80, 35)), frame))
+    assert nothing == 0
+
+
+def test_what_a_link_leaves_out_is_no_longer_seen(tmp_path: Path) -> None:
+    eye, frame = np.eye(2, 3), np.array([0.0, 0, 100, 50])
+    graph = linked_graph(tmp_path / "i", {"a": [("b", 60, eye, (0, 0, 40, 50))]})
+    seen = still_seen(graph.of_picture(0), 0, eye, frame, EVERYWHERE)
+    assert seen[:, :4].all()
+    assert not seen[:, 5:].any()
+    assert not still_seen(graph.of_picture(0), 0, eye, frame, ~seen)[:, :4].any()
+
+
+def test_where_the_query_was_seen_is_as_coarse_as_details_are_few() -> None:
+    frame = np.array([10.0, 20, 110, 70])
+    one = seen_at(np.array([[12.0, 22]]), frame)
+    assert one.all()
+    four = seen_at(np.array([[12.0, 22], [13, 23], [14, 24], [15, 25]]), frame)
+    assert four.sum() == 6 * 6  # a quarter of the frame
+    assert four[:6, :6].all()
+    many = seen_at(dots((10, 20, 60, 70)), frame)
+    assert many.shape == (GRID, GRID)
+    assert many[:, :5].all()
+    assert not many[:, 6:].any()
 
 
 def test_gone_pictures_have_no_links_and_merging_keeps_the_others(tmp_path: Path) -> None:

@@ -42,8 +42,8 @@ def wall_in_parts() -> dict[str, Pixels]:
 
 
 def striped() -> dict[str, Pixels]:
-    """Two pictures that share nothing, and one, turned, that shares stripes with each: ``a`` – ``b`` – ``c``."""
-    odd = np.arange(480) // 120 % 2 == 1
+    """Two pictures that share nothing, and one, turned, that shares narrow stripes with each: ``a`` – ``b`` – ``c``."""
+    odd = np.arange(480) // 40 % 2 == 1
     pairs = {"a.png": (300, 302), "b.png": (300, 301), "c.png": (303, 301)}
-    made = {key: np.where(odd, *(texture(seed, 480, grain=10) for seed in seeds[::-1])) for key, seeds in pairs.items()}
+    made = {key: np.where(odd, *(texture(seed, 480, grain=5) for seed in seeds[::-1])) for key, seeds in pairs.items()}
     return {**made, "b.png": np.ascontiguousarray(np.rot90(made["b.png"]))}

@@ -13,13 +13,12 @@ from threadpoolctl import threadpool_limits
 from ..machine import processors
 from ..recipes import RECIPES
 from ..search import Candidate, Place, SegmentGroup, rank, stored_query
-from ..store import LINK, Row, SegmentLinks, Snapshot, Writer, picture_id
+from ..store import LINK, Row, SegmentLinks, Snapshot, Writer, picture_id, set_confirmed
 from ..timing import Stopwatch
 
 NEAREST = 10  # best results that are kept of each picture, though geometry does not confirm them
 LEAST_BATCH, BATCHES = 1000, 20  # what was found is committed so often: an interruption costs one batch
 AFFORDABLE = 50_000  # pictures of an index up to which links are found as pictures are added
-MOST = np.iinfo(np.uint16).max  # inliers, and pixels of a side: more are not told apart
 
 
 def link_pictures(
@@ -75,7 +74,7 @@ def _ask(writer: Writer, places: Sequence[Place], done: Callable[[int], None]) -
         query = stored_query(snapshot, snapshot.segments[number], row)
         candidates, _ = rank(group, [query], count=NEAREST, recipe=recipe, watch=Stopwatch())
         done(1)
-        return _links(candidates, picture[0])
+        return _links(candidates, *picture)
 
     pictures = list(zip(places, group.rows(places), strict=True))
     with threadpool_limits(1), ThreadPoolExecutor(processors()) as pool:
@@ -88,18 +87,16 @@ def _ask(writer: Writer, places: Sequence[Place], done: Callable[[int], None]) -
     writer.keep_links(kept)
 
 
-def _links(candidates: Sequence[Candidate], asking: Place) -> npt.NDArray[Any]:
+def _links(candidates: Sequence[Candidate], asking: Place, row: Row) -> npt.NDArray[Any]:
     """Of all that geometry confirms, and of the best others."""
     own = max((candidate.score for candidate in candidates), default=1.0)
     others = [candidate for candidate in candidates if candidate.place != asking]
     confirmed = [candidate for candidate in others if candidate.located]
     kept = confirmed + [candidate for candidate in others if not candidate.located][:NEAREST]
     links = np.zeros(len(kept), LINK)
-    for link, candidate in zip(links, kept, strict=True):
-        link["other"], link["likeness"] = picture_id(candidate.row), candidate.score / own
+    for number, candidate in enumerate(kept):
+        links["other"][number], links["likeness"][number] = picture_id(candidate.row), candidate.score / own
         if found := candidate.located:
-            xy = found.places[:, :2]
-            corners = np.concatenate([np.floor(xy.min(axis=0)), np.ceil(xy.max(axis=0))])
-            link["inliers"], link["transform"] = min(candidate.inliers, MOST), found.verified.transform
-            link["box"] = np.clip(corners, 0, MOST)
+            transform, near = found.verified.transform, found.places[:, :2]
+            set_confirmed(links[number], candidate.inliers, transform, near, (row.width, row.height))
     return links

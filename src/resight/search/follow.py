@@ -9,9 +9,10 @@ import numpy as np
 
 from ..rerank import confidence
 from ..store import Row
-from ..types import Float64, Hit, Int32, Region
+from ..types import Float64, Hit, Region
 from .candidates import Candidate, Linked, box, is_own_picture
-from .graph import LinkGraph, frame
+from .carried import Seen, carried, seen_at, still_seen
+from .graph import LinkGraph, composed, frame
 from .group import SegmentGroup
 from .likeness import add_likeness, named
 from .request import SearchRequest
@@ -25,13 +26,15 @@ class _Reached:
     evidence: float
     transform: Float64  # (2, 3) query → picture
     query_box: Float64  # (4,) around the query's features
+    seen: Seen  # where in the query the details lie that were seen all the way
     via: tuple[int, ...]  # numbers of the pictures before it
 
 
 def follow(group: SegmentGroup, request: SearchRequest, candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates, and what links from the verified ones lead to; in no order.
 
-    A picture that links lead to has as much evidence as the weakest step of the strongest way.
+    A picture that links lead to has as much evidence as the weakest step of the strongest way: as many agreeing matches
+    as there are, but of a link only those where the query was seen.
     """
     graph, known = group.links, {group.links.number(c.place): c for c in candidates}
     sources: dict[int, _Reached] = {}
@@ -43,7 +46,8 @@ def follow(group: SegmentGroup, request: SearchRequest, candidates: Sequence[Can
             if not is_own_picture(query, candidate, found):
                 seen = box(query.known_features.xy)
                 around = np.array([seen.x, seen.y, seen.x + seen.width, seen.y + seen.height])
-                sources[number] = _Reached(candidate.inliers, found.verified.transform, around, ())
+                places = seen_at(found.places[:, :2], around)
+                sources[number] = _Reached(candidate.inliers, found.verified.transform, around, places, ())
     reached = _reached(graph, sources, inliers, request.recipe.links.steps)
     known |= named(group, request, [number for number in reached if number not in known])
     row_of = {number: candidate.row for number, candidate in known.items()}
@@ -92,38 +96,17 @@ def _reached(
         following: dict[int, _Reached] = {}
         for number in sorted(current, key=lambda n: int(graph.ids[n])):  # so that segments decide nothing
             here, links = current[number], graph.of_picture(number)
-            shares = carried(frame(here.transform, here.query_box), graph.sizes[number], links.box)
-            evidence = np.minimum(here.evidence, links.inliers) * shares
+            of_query = here.transform, here.query_box, here.seen
+            evidence = np.minimum(here.evidence, links.inliers * carried(links, *of_query))
             for row in np.flatnonzero(evidence >= 1).tolist():
                 other, much = int(links.other[row]), float(evidence[row])
                 if much > best.get(other, 0.0):
                     best[other] = much
-                    onward = _composed(here.transform, links.transform[row])
-                    following[other] = _Reached(much, onward, here.query_box, (*here.via, number))
+                    onward, seen = composed(here.transform, links.transform[row]), still_seen(links, row, *of_query)
+                    following[other] = _Reached(much, onward, here.query_box, seen, (*here.via, number))
         found |= following
         current = following
     return found
-
-
-def carried(query: Float64, size: Int32, boxes: Float64) -> Float64:
-    """(n,) how far links carry on a query, 0 to 1, whose frame comes to lie in a picture of this size at this box.
-
-    The part of the query's frame that a link's box covers, or of that box, if it is smaller, that lies in the frame: a
-    link between other things that the two pictures show carries nothing on.
-    """
-    inside = np.concatenate([np.maximum(query[:2], 0), np.minimum(query[2:], size)])
-    both = np.concatenate([np.maximum(inside[:2], boxes[:, :2]), np.minimum(inside[2:], boxes[:, 2:])], axis=1)
-    return _areas(both) / np.maximum(np.minimum(_areas(inside[None]), _areas(boxes)), 1)
-
-
-def _areas(boxes: Float64) -> Float64:
-    """With the pixels of the edge, so that a line has one; 0 where a box is none."""
-    sides = boxes[:, 2:] - boxes[:, :2] + 1
-    return np.where((sides > 0).all(axis=1), sides.prod(axis=1), 0.0)
-
-
-def _composed(first: Float64, second: Float64) -> Float64:
-    return np.asarray(second @ np.vstack([first, [0, 0, 1]]), np.float64)
 
 
 def _linked(end: _Reached, rows: dict[int, Row], row: Row) -> Linked:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ..store import LINK, Segment
-from ..types import Float32, Float64, Int32, Int64, UInt64
+from ..store import BOX_STEPS, GRID, LINK, Segment
+from ..types import Bytes, Float32, Float64, Int32, Int64, UInt64
 from .request import Place
 
 
@@ -22,11 +22,13 @@ class Links:
     inliers: Int64
     transform: Float64  # (n, 2, 3) from pixels of the picture to those of the other
     box: Float64  # (n, 4) around the agreeing matches in the picture: left, top, right, bottom
+    cells: Bytes  # (n, 16) bits: which cells of a grid around the agreeing matches hold some
+    grid: Float64  # (n, 2, 3) from that grid, whose cells have sides of 1, to pixels of the picture
 
 
 @dataclass(frozen=True, eq=False)
 class LinkGraph:
-    """Memory: about 150 bytes for each link that geometry confirms, 12 for each of the others."""
+    """Memory: about 310 bytes for each link that geometry confirms, 12 for each of the others."""
 
     starts: Int64  # where the pictures of each segment begin
     ids: UInt64  # name of each picture; 0 where its segment has no links
@@ -71,8 +73,9 @@ class LinkGraph:
 
     def of_picture(self, number: int) -> Links:
         """Those that geometry confirms, whichever picture has found the other."""
-        mine, all_links = slice(self._first[number], self._first[number + 1]), self._confirmed
-        return Links(all_links.other[mine], all_links.inliers[mine], all_links.transform[mine], all_links.box[mine])
+        mine, of_all = slice(self._first[number], self._first[number + 1]), self._confirmed
+        columns: list[Any] = [getattr(of_all, column.name)[mine] for column in fields(Links)]
+        return Links(*columns)
 
     def confirmed(self) -> tuple[Int64, Int64, Int64]:
         """Each link that geometry confirms, from either end: two pictures, and how many matches agree."""
@@ -112,9 +115,12 @@ def _both_ways(links: npt.NDArray[Any], one: Int64, other: Int64, sizes: Int32) 
     """Every confirmed link from both ends. Of two between the same pictures that with more inliers, or the own one."""
     sure = links["inliers"] > 0
     links, one, other = links[sure], one[sure], other[sure]
-    there, near = links["transform"].astype(np.float64), links["box"].astype(np.float64)
+    there = np.concatenate([links["linear"], links["shift"][:, :, None]], axis=2, dtype=np.float64)
+    near = links["box"] * (np.tile(sizes[one], 2) / BOX_STEPS)
     far = np.maximum(frame(there, near), 0)
-    far = np.minimum(far, np.concatenate([sizes[other], sizes[other]], axis=1))
+    far = np.minimum(far, np.tile(sizes[other], 2))
+    grid = np.zeros_like(there)
+    grid[:, :, 2], grid[:, [0, 1], [0, 1]] = near[:, :2], np.maximum(near[:, 2:] - near[:, :2], 1) / GRID
     ends = np.concatenate([one, other]), np.concatenate([other, one])
     inliers = np.tile(links["inliers"].astype(np.int64), 2)
     own = np.repeat([0, 1], len(links))
@@ -123,7 +129,16 @@ def _both_ways(links: npt.NDArray[Any], one: Int64, other: Int64, sizes: Int32) 
     same[1:] = (np.diff(ends[0][order]) == 0) & (np.diff(ends[1][order]) == 0)
     kept = order[~same]
     transform, box = np.concatenate([there, inverse(there)]), np.concatenate([near, far])
-    return Links(ends[1][kept], inliers[kept], transform[kept], box[kept]), _firsts(ends[0][kept], len(sizes))
+    grids, cells = np.concatenate([grid, composed(grid, there)]), np.tile(links["cells"], (2, 1))
+    columns: list[Any] = [ends[1], inliers, transform, box, cells, grids]
+    return Links(*(column[kept] for column in columns)), _firsts(ends[0][kept], len(sizes))
+
+
+def composed(first: Float64, second: Float64) -> Float64:
+    """(…, 2, 3) affine maps, one after the other."""
+    linear = second[..., :2]
+    shift = linear @ first[..., 2:] + second[..., 2:]
+    return np.concatenate([linear @ first[..., :2], shift], axis=-1)
 
 
 def _local_scale(one: Int64, likeness: Float32, unconfirmed: npt.NDArray[np.bool_], count: int) -> Float64:

@@ -5,7 +5,7 @@ from .check import CheckReport, check, index_size, segments_size
 from .create import create
 from .disk import Disk
 from .entry import Entry, Known
-from .links import LINK, SegmentLinks, picture_id
+from .links import BOX_STEPS, GRID, LINK, SegmentLinks, picture_id, set_confirmed
 from .manifest import Manifest, Settings
 from .manifest import read as read_manifest
 from .merge import clusters_of
@@ -17,6 +17,8 @@ from .table import Row
 from .writer import Writer
 
 __all__ = [
+    "BOX_STEPS",
+    "GRID",
     "LINK",
     "CheckReport",
     "Disk",
@@ -42,4 +44,5 @@ __all__ = [
     "picture_id",
     "read_manifest",
     "segments_size",
+    "set_confirmed",
 ]

@@ -16,18 +16,23 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import arrays_of
-from ..types import Int32, Int64, UInt64
+from ..types import Float32, Float64, Int32, Int64, UInt64
 from .entry import encode_text
 from .table import Row
 
-# 44 bytes. Without inliers, geometry does not confirm it: then there are neither map nor box.
+GRID = 11  # cells to each side of the box around the agreeing matches
+MOST = np.iinfo(np.uint16).max  # inliers: more are not told apart
+BOX_STEPS = 255  # places of that box are counted so, from 0 to the picture's width, and height
+# 48 bytes. Without inliers, geometry does not confirm it: then there are neither map, box nor cells.
 LINK = np.dtype(
     [
         ("other", "<u8"),  # the picture that was found
         ("inliers", "<u2"),  # matches that agree
         ("likeness", "<f2"),  # its score as a share of what the asking picture scores itself
-        ("transform", "<f4", (2, 3)),  # from pixels of the asking picture to those of the other
-        ("box", "<u2", (4,)),  # around the agreeing matches in the asking picture: left, top, right, bottom
+        ("linear", "<f2", (2, 2)),  # from pixels of the asking picture to those of the other
+        ("shift", "<f4", (2,)),
+        ("box", "u1", (4,)),  # around the agreeing matches in the asking picture: left, top, right, bottom
+        ("cells", "u1", (16,)),  # a bit for each cell, row by row: whether a match that agrees lies in it
     ]
 )
 
@@ -95,3 +100,14 @@ def merged(parts: Sequence[SegmentLinks], new: Sequence[Int64]) -> SegmentLinks:
     owner = np.concatenate(owners)
     order = np.argsort(owner, kind="stable")
     return SegmentLinks(ids, sizes, asked, np.bincount(owner, minlength=count), np.concatenate(links)[order])
+
+
+def set_confirmed(link: Any, inliers: int, transform: Float64, xy: Float32, size: tuple[int, int]) -> None:
+    """Note in a record of LINK the map, and where in the asking picture, of this size, the agreeing matches lie."""
+    places = xy / np.array(size) * BOX_STEPS
+    first, last = np.floor(places.min(axis=0)).clip(0, BOX_STEPS - 1), np.ceil(places.max(axis=0)).clip(1, BOX_STEPS)
+    column, row = ((places - first) / np.maximum(last - first, 1) * GRID).astype(np.int64).clip(0, GRID - 1).T
+    cells = np.zeros(8 * 16, np.bool_)
+    cells[row * GRID + column] = True
+    link["inliers"], link["linear"], link["shift"] = min(inliers, MOST), transform[:, :2], transform[:, 2]
+    link["box"], link["cells"] = np.concatenate([first, last]), np.packbits(cells, bitorder="little")
