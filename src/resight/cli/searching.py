@@ -70,10 +70,10 @@ def search(
     gives candidates, and 0 if there are any. With --engine ray each machine of a cluster searches a part of the index.
     All must see it at the same path. Hits and scores are the same.
     """
+    from .._numba import telling
     from ..engine import engine_named
     from ..index import Index
     from ..interop import require_same_kind
-    from ..warm import warm
 
     place, pictures = split_index(queries or [])
     groups = _groups(pictures, key, together)
@@ -91,6 +91,7 @@ def search(
         Index.open(place) as target,
         given_features(features) as file,
         engine_named(engine, address=ray_address).searchers() as searchers,
+        telling(say_compiling),
     ):
         if file:
             require_same_kind(target, file)
@@ -99,7 +100,6 @@ def search(
         target.require_searchable(chosen)  # once, not for each query
         indexed = _indexed(target, key)
         drawn = _drawn(target, groups[0], indexed, draw) if draw else None
-        warm(scoring=[chosen.scoring], detectors=[target.settings.features.detector], compiling=say_compiling)
         for group in groups:
             name = ", ".join(group) or str(key)
             try:

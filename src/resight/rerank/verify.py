@@ -209,7 +209,7 @@ def _best_affine(
 ) -> tuple[Float64, npt.NDArray[np.bool_]]:
     m = len(pairs.ax)
     each = 1 if oriented else min(PARTNERS, m - 1)
-    support = np.zeros(m * each, np.int64)
+    against = np.full(m * each, m)  # how many matches do not support each proposal
     proposals = np.zeros((m * each, 2, 3))
     scratch = np.zeros(m, np.bool_)
     for n in range(m * each):
@@ -217,9 +217,9 @@ def _best_affine(
         j = i if oriented else (i + 1 + n % each) % m
         # A proposal inherits the coarse frame of one feature: it may miss by more than a fitted map.
         if _propose(pairs, linear, i, j, proposals[n]):
-            support[n] = _mark(proposals[n], pairs, oriented, 2 * tolerance, scratch)
+            against[n] = m - _mark(proposals[n], pairs, oriented, 2 * tolerance, scratch)
     best, best_inliers, best_count = np.zeros((2, 3)), np.zeros(m, np.bool_), 0
-    order = np.argsort(-support, kind="mergesort")
+    order = np.argsort(against, kind="mergesort")
     for i in order[:REFINED]:
         current = proposals[i].copy()
         _mark(current, pairs, oriented, 2 * tolerance, scratch)
@@ -267,7 +267,9 @@ def _verify_each(
         width, height = sizes[picture, 0], sizes[picture, 1]
         tolerance = share * max(width, height)
         transform, agree = _best_affine(mine, linear[first:last], oriented, tolerance)
-        agreeing = agree.sum()
+        agreeing = 0
+        for match in range(matches):
+            agreeing += agree[match]
         chance = min(1.0, np.pi * tolerance**2 / (width * height)) * (CHANCE_OF_TURN if oriented else 1.0)
         if agreeing >= min_inliers and log_false_alarms(matches, agreeing, chance) <= log_limit:
             transforms[picture], inliers[first:last] = transform, agree
