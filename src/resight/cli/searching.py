@@ -10,7 +10,7 @@ import typer
 from ..errors import ImageError, UsageError
 from ..options import parse_region
 from ..recipes import DEFAULT, RECIPES
-from .app import AsJson, GivenFeatures, Set, command
+from .app import AsJson, GivenFeatures, Set, command, loading
 from .arguments import (
     ENGINE,
     RAY_ADDRESS,
@@ -70,10 +70,11 @@ def search(
     gives candidates, and 0 if there are any. With --engine ray each machine of a cluster searches a part of the index.
     All must see it at the same path. Hits and scores are the same.
     """
-    from .._numba import telling
-    from ..engine import engine_named
-    from ..index import Index
-    from ..interop import require_same_kind
+    with loading():
+        from .._numba import telling
+        from ..engine import engine_named
+        from ..index import Index
+        from ..interop import require_same_kind
 
     place, pictures = split_index(queries or [])
     groups = _groups(pictures, key, together)
