@@ -15,7 +15,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class _KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
+class _KernelCache(FunctionCache):
     """Loads a kernel without all that numba imports to compile one, which takes longer than to load every kernel.
 
     Numba imports it before it compiles, too.
@@ -24,14 +24,14 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         rtsys.initialize(target_context)  # what kernels get memory from
         with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+            return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """numba.njit with a cache, but where no folder can be written to (a read-only package and home)."""
     compiled: Any = numba.njit(nogil=True)(function)
     with suppress(RuntimeError):  # "no locator available"
-        compiled._cache = _KernelCache(function)
+        compiled._cache = _KernelCache(function)  # type: ignore[no-untyped-call]
     found: Callable[P, R] = compiled
     return found
 

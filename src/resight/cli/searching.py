@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,6 +71,8 @@ def search(
     gives candidates, and 0 if there are any. With --engine ray each machine of a cluster searches a part of the index.
     All must see it at the same path. Hits and scores are the same.
     """
+    # Products are small: threads that wait for one another take longer, much longer on a busy machine.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with loading():
         from .._numba import telling
         from ..engine import engine_named
