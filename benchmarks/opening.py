@@ -7,8 +7,8 @@ in memory afterwards (their cache is dropped first).
 
 `resight search` is timed as a command, with cached kernels, on 5,000 pictures of 2,000 features: those of the shared
 sets, and made ones (see links.py). Once without links, and once with 20 for each picture. Each time is followed by
-where it goes, as seconds of processor in a process that does the same step by step. --before: another checkout, whose
-commands take turns with these.
+where it goes: what the last run says with --timings, and milliseconds of processor of the steps before. --before:
+another checkout, whose commands take turns with these.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from resight.types import Words
 from resight.vocabulary import Vocabulary
 
 PICTURES, FEATURES = 10_000, 1_000
-SEARCHED, MANY, LINKS, RUNS = 5_000, 1_500, 20, 9
+SEARCHED, MANY, LINKS, RUNS = 5_000, 1_500, 20, 7
 HERE = Path(__file__).parents[1]
 
-# What `resight search` does, step by step: seconds of processor, and the stages of two searches.
+# What `resight search` does before it searches: milliseconds of processor for each step.
 STEPS = """
 import sys, time
-spent = [("start of Python", 0.0)]
+spent = [("", 0.0)]
 def step(name):
     spent.append((name, time.process_time()))
 step("start of Python")
@@ -55,20 +55,10 @@ from resight.index import Index
 from resight.engine import engine_named
 from resight.interop import require_same_kind
 step("the rest of resight")
-index = Index.open(sys.argv[1])
+Index.open(sys.argv[1])
 step("opening")
-first = index.search(sys.argv[2])
-step("first search")
-second = index.search(sys.argv[2])
-step("second search")
-from resight.cli.output import show_result
-from resight.recipes import DEFAULT, RECIPES
-show_result("", first, RECIPES[DEFAULT])
-step("printing")
 shown = [f"{name} {1000 * (after - before):.0f}" for (_, before), (name, after) in zip(spent, spent[1:])]
-stages = [", ".join(f"{name} {1000 * s:.0f}" for name, s in each.timings.items()) for each in (first, second)]
 print(*shown, sep=", ", file=sys.stderr)
-print("first search:", stages[0], "| second:", stages[1], file=sys.stderr)
 """
 
 
@@ -183,20 +173,22 @@ def searching(data: Path, cache: Path, checkouts: dict[str, Path]) -> None:
         for linked in (False, True):
             index = Path(parent) / f"{'linked' if linked else 'plain'}.resight"
             collection(index, indexes, linked=linked)
-            command = ("-m", "resight", "search", str(index), picture)
-            times: dict[str, list[tuple[float, float]]] = {name: [] for name in checkouts}
+            command = ("-m", "resight", "search", str(index), picture, "--timings")
+            times: dict[str, list[tuple[float, float, str]]] = {name: [] for name in checkouts}
             for _ in range(1 + RUNS):  # the first compiles
                 for name, checkout in checkouts.items():
-                    times[name].append(run(checkout, *command)[:2])
+                    times[name].append(run(checkout, *command))
             kind = "with" if linked else "without"
             for name, checkout in checkouts.items():
-                wall, processor = np.median(times[name][1:], axis=0)
-                least = min(seconds for seconds, _ in times[name][1:])
+                wall, processor, said = zip(*times[name][1:], strict=True)
                 print(
-                    f"resight search, {kind} links, {name}: {wall:.2f} s (least {least:.2f}), "
-                    f"{processor:.2f} s of processors; load average {os.getloadavg()[0]:.1f}"
+                    f"resight search, {kind} links, {name}: {statistics.median(wall):.2f} s (least {min(wall):.2f}), "
+                    f"{statistics.median(processor):.2f} s of processors (least {min(processor):.2f}); "
+                    f"load average {os.getloadavg()[0]:.1f}"
                 )
-                print(run(checkout, "-c", STEPS, str(index), picture)[2], flush=True)
+                print(
+                    f"  {said[-1].strip()}\n  before: {run(checkout, '-c', STEPS, str(index))[2].strip()}", flush=True
+                )
 
 
 def main() -> None:
