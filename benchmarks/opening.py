@@ -187,7 +187,8 @@ def searching(data: Path, cache: Path, checkouts: dict[str, Path]) -> None:
                     f"load average {os.getloadavg()[0]:.1f}"
                 )
                 print(
-                    f"  {said[-1].strip()}\n  before: {run(checkout, '-c', STEPS, str(index))[2].strip()}", flush=True
+                    f"  {said[-1].strip()}\n  before it searches: {run(checkout, '-c', STEPS, str(index))[2].strip()}",
+                    flush=True,
                 )
 
 
