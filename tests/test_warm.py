@@ -80,6 +80,22 @@ def test_nothing_is_compiled_after_warming_up(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", SCRIPT, query, *places], check=True)
 
 
+LOADS = """
+import sys
+from resight.options import HammingOptions
+from resight.warm import warm
+
+warm(scoring=[HammingOptions()])
+print(*(name for name in ("numba.np.arraymath", "numba.np.npyimpl") if name in sys.modules))
+"""
+
+
+def test_what_numba_needs_to_compile_is_not_imported_to_load_kernels() -> None:
+    """A kernel that has numpy reduce an array, or do arithmetic with whole ones, would have it imported."""
+    shown = [subprocess.run([sys.executable, "-c", LOADS], capture_output=True, check=True).stdout for _ in range(2)]
+    assert not shown[1].strip()  # the first may have to compile
+
+
 KERNEL = """
 from resight._numba import kernel
 

@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, ParamSpec, TypeVar
 
 import numba
 from numba.core import event
+from numba.core.caching import FunctionCache
+from numba.core.runtime.nrt import rtsys
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class _KernelCache(FunctionCache):
+    """Loads a kernel without all that numba imports to compile one, which takes longer than to load every kernel.
+
+    Numba imports it before it compiles, too.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)  # what kernels get memory from
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+
+
+# Names that numba does not promise. Where it has others, its own cache does the same, only slower.
+_KNOWN = all(hasattr(FunctionCache, name) for name in ("_load_overload", "_guard_against_spurious_io_errors"))
+
+
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """numba.njit; without its cache where no folder can be written to (a read-only package and home)."""
-    try:
-        return numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # "no locator available"
-        return numba.njit(nogil=True)(function)
+    """numba.njit with a cache, but where no folder can be written to (a read-only package and home)."""
+    compiled: Any = numba.njit(nogil=True)(function)
+    with suppress(RuntimeError):  # "no locator available"
+        compiled.enable_caching()
+        if _KNOWN and hasattr(compiled, "_cache"):
+            compiled._cache = _KernelCache(function)  # type: ignore[no-untyped-call]
+    found: Callable[P, R] = compiled
+    return found
 
 
 class _FirstCompilation(event.Listener):

@@ -12,7 +12,7 @@ from ._numba import telling
 from .features import DETECTORS, extract
 from .options import FeatureOptions, HammingOptions, KnnOptions, ScoringOptions, VerifyOptions
 from .postings import GEOMETRY, build, of_picture
-from .rerank import Placed, verify
+from .rerank import Placed, one_to_one, verify
 from .scoring import (
     MEASURES,
     Query,
@@ -25,6 +25,9 @@ from .scoring import (
     matches,
     score_all,
 )
+from .search.carried import carried
+from .search.graph import no_links
+from .store import GRID
 from .types import Features, Picture, Words
 from .vocabulary.nearest import Cells, CellSearch
 from .vocabulary.tree import Tree, TreeSearch
@@ -75,11 +78,14 @@ def _run_kernels(scoring: Sequence[ScoringOptions], detectors: Iterable[str]) ->
     CellSearch(byte, Cells(byte, np.zeros(1, np.int32))).search(nothing, 1)
     TreeSearch(nothing, Tree(nothing[:0], np.ones(2, np.int64))).search(nothing, 1)
     matches(words, segment, np.zeros(1, np.int32), VerifyOptions().threshold)
+    found = np.zeros((2, 4), np.int64)  # of a single match the columns would be contiguous, which is another type
+    one_to_one(found[:, 0], found[:, 2], found[:, 3], np.zeros(2, np.int64))
     blank = Picture(np.zeros((32, 32), np.uint8), 32, 32)
     for detector in {*detectors} & {*DETECTORS}:  # features that another program gives need none
         extract(blank, options=FeatureOptions(detector=detector))
     four = Placed(np.zeros((4, 2), np.float32), np.ones(4, np.float32), np.zeros(4, np.float32))
     verify(four, four, bounds=np.array([0, 4]), sizes=np.ones((1, 2), np.int64), options=VerifyOptions())
+    carried(no_links(), np.eye(2, 3), np.zeros(4), np.zeros((GRID, GRID), np.bool_))
 
 
 def _warm_neighbours(query: Query) -> None:

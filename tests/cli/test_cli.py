@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pty
 import re
@@ -19,7 +20,7 @@ from typer.testing import CliRunner
 
 from resight import Index, learn
 from resight.cli import app, output, printable
-from resight.cli.app import FIRST
+from resight.cli.app import FIRST, loading
 from resight.recipes import RECIPES
 from resight.store import Writer
 from resight.vocabulary import Vocabulary
@@ -650,3 +651,9 @@ def test_evaluate_prints_a_table_and_json(tmp_path: Path) -> None:
     twice = run_json(*words, "--recipe", tmp_path / "hamming.toml", code=2)["error"]
     assert "two recipes are named 'hamming'" in twice
     run("evaluate", "holidays", code=2)
+
+
+def test_garbage_is_collected_again_after_loading() -> None:
+    with loading():
+        assert not gc.isenabled()
+    assert gc.isenabled()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -284,6 +285,33 @@ def test_threads_that_check_the_same_blocks(tmp_path: Path) -> None:
     last = np.array([len(data) - 1], dtype=np.int64)
     with pytest.raises(IndexDamagedError, match="wrong checksum"):
         file.check_ranges(last, last + 1)
+
+
+def test_each_block_that_ranges_touch_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    data = rng.integers(0, 256, 20 * BLOCK + 100, dtype=np.uint8)
+    (tmp_path / "file").write_bytes(data.tobytes())
+    file = CheckedFile(tmp_path / "file", size=len(data), sums=block_sums(data))
+    checked: list[int] = []
+    crc32 = zlib.crc32
+
+    def noted(block: memoryview) -> int:
+        begin = np.frombuffer(block, np.uint8).ctypes.data - file.bytes.ctypes.data
+        checked.append(begin // BLOCK)
+        return crc32(block)
+
+    monkeypatch.setattr("resight.store.checked.zlib.crc32", noted)
+    expected: set[int] = set()
+    for _ in range(20):
+        start = rng.integers(0, len(data), 3)
+        stop = np.minimum(start + rng.choice([0, 1, 50, BLOCK, 2 * BLOCK], 3), len(data))
+        file.check_ranges(start, stop)
+        for first, last in zip(start.tolist(), stop.tolist(), strict=True):
+            expected |= {byte // BLOCK for byte in (first, *range(first, last))}
+        assert sorted(checked) == sorted(expected)
+    file.check_ranges(np.array([len(data)]), np.array([len(data)]))  # nothing, at the end
+    file.check()
+    assert sorted(checked) == list(range(21))
 
 
 def test_a_merge_that_damage_prevents_says_so(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -82,6 +84,17 @@ def default_index() -> Place:
     if data.startswith("~"):
         raise UsageError("there is no home folder to keep an index in; name one, or set $RESIGHT_INDEX")
     return Path(data) / "resight" / "pictures.resight"
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """For imports: what they make stays, so looking for garbage in it is in vain, now and in later collections."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def command(function: Callable[..., int]) -> Callable[..., None]:

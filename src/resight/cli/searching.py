@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from ..errors import ImageError, UsageError
 from ..options import parse_region
 from ..recipes import DEFAULT, RECIPES
-from .app import AsJson, GivenFeatures, Set, command
+from .app import AsJson, GivenFeatures, Set, command, loading
 from .arguments import (
     ENGINE,
     RAY_ADDRESS,
@@ -70,10 +71,13 @@ def search(
     gives candidates, and 0 if there are any. With --engine ray each machine of a cluster searches a part of the index.
     All must see it at the same path. Hits and scores are the same.
     """
-    from ..engine import engine_named
-    from ..index import Index
-    from ..interop import require_same_kind
-    from ..warm import warm
+    # Products are small: threads that wait for one another take longer, much longer on a busy machine.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    with loading():
+        from .._numba import telling
+        from ..engine import engine_named
+        from ..index import Index
+        from ..interop import require_same_kind
 
     place, pictures = split_index(queries or [])
     groups = _groups(pictures, key, together)
@@ -91,6 +95,7 @@ def search(
         Index.open(place) as target,
         given_features(features) as file,
         engine_named(engine, address=ray_address).searchers() as searchers,
+        telling(say_compiling),
     ):
         if file:
             require_same_kind(target, file)
@@ -99,7 +104,6 @@ def search(
         target.require_searchable(chosen)  # once, not for each query
         indexed = _indexed(target, key)
         drawn = _drawn(target, groups[0], indexed, draw) if draw else None
-        warm(scoring=[chosen.scoring], detectors=[target.settings.features.detector], compiling=say_compiling)
         for group in groups:
             name = ", ".join(group) or str(key)
             try:

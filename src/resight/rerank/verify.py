@@ -137,11 +137,13 @@ def one_to_one(picture: Int64, posting: Int64, distance: Int64, bounds: Int64) -
 
     Returns their rows, those of each picture in order, and writes where each picture's begin and end.
     """
-    counts = np.zeros(len(bounds), np.int64)
+    ends, largest = np.zeros(len(bounds), np.int64), 1
     for one in picture:
-        counts[one + 1] += 1
-    ends = np.cumsum(counts)
-    rows, largest = np.empty(len(picture), np.int64), counts.max()
+        ends[one + 1] += 1
+    for one in range(len(bounds) - 1):
+        largest = max(largest, int(ends[one + 1]))
+        ends[one + 1] += ends[one]
+    rows = np.empty(len(picture), np.int64)
     for row in range(len(picture)):
         rows[ends[picture[row]]] = row
         ends[picture[row]] += 1
@@ -304,7 +306,8 @@ def _by_turn(pairs: Float64) -> tuple[Float64, Int64, Int64]:
         counts[here + 1] += 1
     counts[0], counts[-1] = counts[-2], counts[1]
     starts = np.zeros(len(counts) + 1, np.int64)
-    starts[1:] = np.cumsum(counts)
+    for place in range(len(counts)):
+        starts[place + 1] = starts[place] + counts[place]
     order, ends = np.empty(starts[-1], np.int64), starts.copy()
     for i in range(len(bins)):
         order[ends[bins[i] + 1]] = i
@@ -348,7 +351,10 @@ def _best_affine(
     # A proposal inherits the coarse frame of one feature: it may miss by more than a fitted map.
     support = _support(pairs, linear, oriented, 2 * tolerance)
     for _ in range(min(REFINED, len(support))):
-        proposal = int(np.argmax(support))
+        proposal = 0
+        for n in range(len(support)):
+            if support[n] > support[proposal]:
+                proposal = n
         support[proposal] = -1
         if not _propose(pairs, linear, oriented, proposal, current):
             break
@@ -389,7 +395,9 @@ def _verify_each(
         tolerance = share * max(width, height)
         mine = np.ascontiguousarray(pairs[:, first:last])
         transform, agree = _best_affine(mine, linear[first:last], oriented, tolerance)
-        count = agree.sum()
+        count = 0
+        for match in range(matches):
+            count += int(agree[match])
         chance = min(1.0, np.pi * tolerance**2 / (width * height)) * (CHANCE_OF_TURN if oriented else 1.0)
         if count >= min_inliers and log_false_alarms(matches, count, chance) <= log_limit:
             transforms[picture], inliers[first:last], agreeing[picture] = transform, agree, count

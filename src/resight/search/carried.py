@@ -24,7 +24,7 @@ def seen_at(xy: Float32 | Float64, frame: Float64) -> Seen:
     seen = np.zeros((side, side), np.bool_)
     seen[row, column] = True
     fine = np.arange(GRID) * side // GRID
-    return seen[fine][:, fine]
+    return seen[np.ix_(fine, fine)]
 
 
 def carried(links: Links, transform: Float64, frame: Float64, seen: Seen) -> Float64:

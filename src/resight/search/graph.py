@@ -26,6 +26,11 @@ class Links:
     grid: Float64  # (n, 2, 3) from that grid, whose cells have sides of 1, to pixels of the picture
 
 
+def no_links() -> Links:
+    none, maps = np.zeros(0, np.int64), np.zeros((0, 2, 3))
+    return Links(none, none, maps, np.zeros((0, 4)), np.zeros((0, LINK["cells"].shape[0]), np.uint8), maps)
+
+
 @dataclass(frozen=True, eq=False)
 class LinkGraph:
     """Memory: about 310 bytes for each link that geometry confirms, 12 for each of the others."""

@@ -84,20 +84,24 @@ class CheckedFile:
     def check(self, first_block: int = 0, last_block: int | None = None) -> None:
         """Raise IndexDamagedError unless these blocks hold what was written."""
         stop = len(self._sums) if last_block is None else last_block + 1
-        for block in first_block + np.flatnonzero(self._unchecked[first_block:stop]):
-            if zlib.crc32(self.bytes[block * BLOCK : (block + 1) * BLOCK].data) != self._sums[block]:
-                raise damaged(self.path, f"wrong checksum in bytes {block * BLOCK} to {(block + 1) * BLOCK - 1}")
-            self._unchecked[block] = False
-        self._left = int(self._unchecked.sum())  # counted, not decremented: other threads may be here
+        self._check(first_block + np.flatnonzero(self._unchecked[first_block:stop]))
 
     def check_ranges(self, start: Int64, stop: Int64) -> None:
         """The same for the blocks that the byte ranges start:stop touch."""
         if self._left <= 0 or len(start) == 0:
             return
-        first, last = start // BLOCK, (np.maximum(stop, start + 1) - 1) // BLOCK
-        unchecked = np.concatenate([[0], np.cumsum(self._unchecked)])
-        for i in np.flatnonzero(unchecked[np.minimum(last + 1, len(self._sums))] > unchecked[first]):
-            self.check(int(first[i]), int(last[i]))
+        blocks = len(self._sums)
+        first = np.minimum(start // BLOCK, blocks)
+        after = np.minimum((np.maximum(stop, start + 1) - 1) // BLOCK + 1, blocks)
+        open_ranges = np.cumsum(np.bincount(first, minlength=blocks + 1) - np.bincount(after, minlength=blocks + 1))
+        self._check(np.flatnonzero((open_ranges[:blocks] > 0) & self._unchecked))
+
+    def _check(self, blocks: Int64) -> None:
+        for block in blocks.tolist():
+            if zlib.crc32(self.bytes[block * BLOCK : (block + 1) * BLOCK].data) != self._sums[block]:
+                raise damaged(self.path, f"wrong checksum in bytes {block * BLOCK} to {(block + 1) * BLOCK - 1}")
+            self._unchecked[block] = False
+        self._left = int(self._unchecked.sum())  # counted, not decremented: other threads may be here
 
     def array(self, kind: npt.DTypeLike) -> tuple[npt.NDArray[Any], int]:
         """The file as a one-dimensional .npy array of this kind, mapped, and the byte at which its rows start."""

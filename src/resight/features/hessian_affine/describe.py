@@ -58,14 +58,15 @@ def directions(patch: Float32, length: Float32, direction: Float32, angles: Floa
         gradients(patch, y, float(DIRECTIONS), length, direction)
         for x in range(1, SIZE - 1):
             raw[int(direction[x] + np.float32(0.5)) % DIRECTIONS] += TURN_WEIGHTS[y, x] * length[x]
-    smooth = np.zeros(DIRECTIONS)
+    smooth, highest = np.zeros(DIRECTIONS), 0.0
     for k in range(DIRECTIONS):
         near, far = raw[k - 1] + raw[(k + 1) % DIRECTIONS], raw[k - 2] + raw[(k + 2) % DIRECTIONS]
         smooth[k] = (6 * raw[k] + 4 * near + far) / 16
+        highest = max(highest, smooth[k])
     count = 0
     for k in range(DIRECTIONS):
         before, here, after = smooth[k - 1], smooth[k], smooth[(k + 1) % DIRECTIONS]
-        if here > before and here > after and here >= SHARE * smooth.max() and count < len(angles):
+        if here > before and here > after and here >= SHARE * highest and count < len(angles):
             between = (before - after) / (2 * (before - 2 * here + after))
             angles[count] = (k + between) % DIRECTIONS * (2 * np.pi / DIRECTIONS)
             count += 1
