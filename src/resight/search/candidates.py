@@ -12,7 +12,7 @@ from ..recipes import Recipe
 from ..rerank import Placed, Verified, one_to_one, verify
 from ..scoring import Query, matches
 from ..store import Row, Snapshot
-from ..types import Float32, Float64, Region
+from ..types import Float32, Float64, Int64, Region
 
 # The query's own picture, or a copy of it, shares this much of the query's features.
 SHARED = 0.8
@@ -27,6 +27,7 @@ class Located:
     verified: Verified
     places: Float32  # (inliers, 4) x, y in the query and x, y in the picture
     query: int  # which of several
+    agreed: Int64  # (inliers, 2) the query's feature and the picture's posting in its segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +82,17 @@ def locate(
     """Where in these pictures of a segment the queries are found; each by the one that most matches agree on."""
     found: list[Located | None] = [None] * len(rows)
     for which, query in enumerate(queries):
-        for slot, (verified, places) in enumerate(_verified(snapshot, number, query, rows, recipe)):
+        for slot, (verified, places, pairs) in enumerate(_verified(snapshot, number, query, rows, recipe)):
             before = found[slot]
             if verified and verified.inliers.sum() > (len(before.places) if before else 0):
-                found[slot] = Located(verified, places[verified.inliers], which)
+                found[slot] = Located(verified, places[verified.inliers], which, pairs[verified.inliers])
     return found
 
 
 def _verified(
     snapshot: Snapshot, number: int, query: Query, rows: Sequence[Row], recipe: Recipe
-) -> list[tuple[Verified | None, Float32]]:
-    """Of each picture what geometry says, and the places of its matches as ``Located`` has them."""
+) -> list[tuple[Verified | None, Float32, Int64]]:
+    """Of each picture what geometry says, and its matches: their places, and what matched, as ``Located`` has them."""
     segment, features, view = snapshot.segments[number], query.known_features, snapshot.views[0][number]
     words = query.words.within(snapshot.spans[0])  # in several vocabularies a match would count as often
     ordinals = np.array([row.ordinal for row in rows])
@@ -109,7 +110,8 @@ def _verified(
     oriented = snapshot.settings.oriented
     checked = verify(ours, theirs, bounds=bounds, sizes=sizes, options=recipe.verify, oriented=oriented)
     places = np.split(np.concatenate([ours.xy, theirs.xy], axis=1), bounds[1:-1])
-    return list(zip(checked, places, strict=True))
+    pairs = np.split(np.stack([feature, found[:, 2]], axis=1), bounds[1:-1])
+    return list(zip(checked, places, pairs, strict=True))
 
 
 def is_own_picture(query: Query, candidate: Candidate, located: Located) -> bool:

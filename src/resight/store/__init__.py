@@ -8,7 +8,7 @@ from .entry import Entry, Known
 from .links import LINK, SegmentLinks, picture_id
 from .manifest import Manifest, Settings
 from .manifest import read as read_manifest
-from .merge import clusters_of
+from .merge import Mask, clusters_of
 from .refusals import Refusal
 from .remote import Remote, RemoteWriter
 from .segment import Segment
@@ -23,6 +23,7 @@ __all__ = [
     "Entry",
     "Known",
     "Manifest",
+    "Mask",
     "References",
     "Refusal",
     "Remote",
