@@ -305,7 +305,7 @@ def with_features(e: Entry, chosen: npt.NDArray[Any]) -> Entry:
 def largest(e: Entry, count: int) -> Entry:
     """The picture with its largest features alone, in their order; equally large ones by their places."""
     by_size = sorted(range(len(e.geometry)), key=lambda n: (e.geometry[n]["scale"], *e.geometry[n].item()))
-    return with_features(e, np.array(sorted(by_size[:count])))
+    return with_features(e, np.array(sorted(by_size[:count]), np.int64))
 
 
 def keep_similarity(folder: Path, seed: int = 0, *, disk: Disk | None = None) -> None:
