@@ -108,6 +108,19 @@ def test_a_floor_above_all_changes_no_answer(index: Index) -> None:
     assert index.search(query) == found
 
 
+def test_segments_do_not_matter(index: Index, tmp_path: Path) -> None:
+    """Nor does the order in which pictures were added."""
+    with Index.create(tmp_path / "other.resight") as other:
+        for key, pixels in ({"lonely": texture(7)} | wall_in_parts()).items():
+            other.add(pixels, key=key)
+            other.commit()
+        other.learn.links()
+        assert other.info().segments == 4
+        index.shrink(floor=20)
+        other.shrink(floor=20)
+        assert kept(other.snapshot) == kept(index.snapshot)
+
+
 def test_a_dry_run_says_what_would_be(index: Index) -> None:
     commit = index.info().commit
     heard: list[int] = []

@@ -156,10 +156,10 @@ def shrink(
 ) -> int:
     """Keep only the features by which pictures were found to show the same thing, and some of each picture.
 
-    This cannot be undone, except by indexing the files into a new index: try it on a copy first. `resight link` must
-    come before. Pictures that are indexed later come with all their features, as do files that have changed or moved;
-    unchanged ones stay as they are. Links stay. What `resight context`, `resight learn` and `--clusters` made of the
-    old features is dropped. If interrupted, the index is as it was.
+    This cannot be undone, except by indexing the files into a new index, and searches find less: try it on a copy
+    first. `resight link` must come before. Pictures that are indexed later come with all their features, as do files
+    that have changed or moved; unchanged ones stay as they are. Links stay. What `resight context`, `resight learn` and
+    `--clusters` made of the old features is dropped. If interrupted, the index is as it was.
     """
     from ..index import Index
     from ..warm import warm

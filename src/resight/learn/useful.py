@@ -40,7 +40,7 @@ def shrink(
     """Commit, then rewrite the index with useful features alone, in one commit; dry_run: only say what that would do.
 
     All pictures must have asked for links. ``done`` hears of each that asks again. Clusters, context terms and a learnt
-    similarity, which come from the features that go, are dropped. Memory: a byte for each feature of the index.
+    similarity, which come from the features that go, are dropped. Memory: two bytes for each feature of the index.
     """
     if floor < 0:
         raise UsageError(f"a picture cannot keep {floor} features; take a floor of 0 or more")
