@@ -43,7 +43,7 @@ from resight.vocabulary import Assigner, Vocabulary
 
 DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 SETS = {"oxford": "oxford_dev", "holidays": "holidays", "ukbench": "ukbench"}
-FLOORS = (0, 100, 200, 400)
+FLOORS = (0, 100, 200, 400, 800)
 MEASURED = {"linked": RECIPES["linked"], "verified": RECIPES["verified"]}
 SIZES, ADDED = (1_000, 5_000, 20_000), 300
 NAMES = "linked", "expanded"

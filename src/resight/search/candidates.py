@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -109,9 +110,9 @@ def _verified(
     bounds = np.searchsorted(found[:, 0], np.arange(len(rows) + 1))
     oriented = snapshot.settings.oriented
     checked = verify(ours, theirs, bounds=bounds, sizes=sizes, options=recipe.verify, oriented=oriented)
-    places = np.split(np.concatenate([ours.xy, theirs.xy], axis=1), bounds[1:-1])
-    pairs = np.split(np.stack([feature, found[:, 2]], axis=1), bounds[1:-1])
-    return list(zip(checked, places, pairs, strict=True))
+    places, pairs = np.concatenate([ours.xy, theirs.xy], axis=1), np.stack([feature, found[:, 2]], axis=1)
+    cuts = pairwise(bounds.tolist())
+    return [(each, places[a:b], pairs[a:b]) for each, (a, b) in zip(checked, cuts, strict=True)]
 
 
 def is_own_picture(query: Query, candidate: Candidate, located: Located) -> bool:
