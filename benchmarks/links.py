@@ -2,6 +2,7 @@
 
     python benchmarks/links.py answers [--data FOLDER] [--cache FOLDER]
     python benchmarks/links.py growth [--data FOLDER] [--cache FOLDER]
+    python benchmarks/links.py useful [--data FOLDER] [--cache FOLDER]
 
 answers: on the shared sets, how long a query takes by `linked` and by `expanded`, one after the other in one process,
 and how often hits are right that links led to; from these `linked_confidence` is fitted. Accuracy itself is what
@@ -9,12 +10,15 @@ and how often hits are right that links led to; from these `linked_confidence` i
 
 growth: pictures of the shared sets, the distractors among them, are added to collections of 1,000 to 20,000 pictures.
 Beyond the shared ones those are made: a real picture with its words exchanged for others.
+
+useful: bytes per picture and accuracy on the shared sets, before and after `resight shrink --floor` of several numbers.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -29,15 +33,18 @@ from resight.evaluation.cache import read
 from resight.evaluation.datasets import load
 from resight.evaluation.runner import Runner
 from resight.learn import link_pictures
+from resight.learn.useful import agreeing, with_floor
 from resight.machine import cache_folder, processors
 from resight.recipes import RECIPES
 from resight.search import SegmentGroup, quantise, search
-from resight.store import Entry, SegmentLinks, Snapshot, Writer, create, open_snapshot
+from resight.store import Entry, SegmentLinks, Snapshot, Writer, create, open_snapshot, read_manifest
 from resight.store.manifest import LINKS
 from resight.vocabulary import Assigner, Vocabulary
 
 DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 SETS = {"oxford": "oxford_dev", "holidays": "holidays", "ukbench": "ukbench"}
+FLOORS = (0, 100, 200, 400, 800)
+MEASURED = {"linked": RECIPES["linked"], "verified": RECIPES["verified"]}
 SIZES, ADDED = (1_000, 5_000, 20_000), 300
 NAMES = "linked", "expanded"
 
@@ -158,13 +165,43 @@ def growth(data: Path, cache: Path) -> None:
                 writer.commit()
 
 
+def useful(data: Path, cache: Path) -> None:
+    for name, folder in SETS.items():
+        dataset = load(name, data / folder, limit=None, distractors=())
+        whole = Runner(cache=cache, processes=processors()).prepare(dataset, RECIPES["linked"].features).index
+        link(whole)
+        started = time.perf_counter()
+        with open_snapshot(whole) as snapshot:
+            agreed = agreeing(snapshot)
+        print(f"{name}: which features agree was found in {time.perf_counter() - started:.0f} s", flush=True)
+        for floor in (None, *FLOORS):
+            with tempfile.TemporaryDirectory() as place:
+                shrunk = Path(place) / "indexes" / whole.name
+                shutil.copytree(whole, shrunk)
+                (Path(place) / "features").symlink_to(cache / "features")
+                if floor is not None:
+                    with Writer(shrunk) as writer:
+                        writer.arrange(None, 0, {}, useful=with_floor(writer.snapshot, agreed, floor))
+                rows = Runner(cache=Path(place), processes=processors()).evaluate(dataset, MEASURED).rows
+                features = read_manifest(shrunk).features / len(dataset.images)
+            figures = "; ".join(
+                f"{row.recipe}: " + ", ".join(f"{measure} {mean:.4f}" for measure, mean in row.means.items())
+                for row in rows
+            )
+            print(
+                f"{name}, {'all features' if floor is None else f'floor {floor}'}: {features:.0f} features and "
+                f"{rows[0].bytes_per_image:.0f} bytes a picture; {figures}",
+                flush=True,
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("answers", "growth"))
+    parser.add_argument("part", choices=("answers", "growth", "useful"))
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--cache", type=Path, default=cache_folder())
     chosen = parser.parse_args()
-    {"answers": answers, "growth": growth}[chosen.part](chosen.data, chosen.cache)
+    {"answers": answers, "growth": growth, "useful": useful}[chosen.part](chosen.data, chosen.cache)
 
 
 if __name__ == "__main__":

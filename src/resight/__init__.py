@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .ingest import Outcome as Outcome
     from .ingest import Source as Source
     from .learn import LearntSimilarity as LearntSimilarity
+    from .learn import Shrunk as Shrunk
     from .learn import VerifiedGroups as VerifiedGroups
     from .learning_to_rank import Trial as Trial
     from .options import ClusterOptions as ClusterOptions
@@ -64,7 +65,7 @@ _HOMES = {
     ".folders": ("Listing", "list_pictures"),
     ".index": ("Index", "IndexInfo", "Learning"),
     ".ingest": ("FolderChanges", "Job", "Outcome", "Source"),
-    ".learn": ("LearntSimilarity", "VerifiedGroups"),
+    ".learn": ("LearntSimilarity", "Shrunk", "VerifiedGroups"),
     ".learning_to_rank": ("Trial",),
     ".options": (
         *("ClusterOptions", "FeatureOptions", "ImageOptions", "IndexingOptions", "LearnOptions", "StoreOptions"),
@@ -108,6 +109,7 @@ __all__ = [
     "Row",
     "SearchResult",
     "Settings",
+    "Shrunk",
     "Source",
     "StoreOptions",
     "Trial",

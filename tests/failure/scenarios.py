@@ -29,11 +29,13 @@ from ..support.stored import (
     expected,
     forget_similarity,
     keep_similarity,
+    largest,
     learn_context,
     leftovers,
     link,
     rankings,
     refuse,
+    shrink,
     tree,
     vocabulary,
 )
@@ -163,6 +165,15 @@ def _link(folder: Path, disk: Disk) -> None:
     link(folder, disk=disk)
 
 
+def _with_similarity_and_links(folder: Path) -> None:
+    _with_similarity(folder)
+    link(folder)
+
+
+def _shrink(folder: Path, disk: Disk) -> None:
+    assert len(shrink(folder, 5, disk=disk).dropped) == 3
+
+
 def _refuse(folder: Path, disk: Disk) -> None:
     refuse(folder, "bad.jpg", "f.jpg", disk=disk)
 
@@ -206,6 +217,14 @@ SCENARIOS: dict[str, Scenario] = {
         operations=60,
     ),
     "link": Scenario([A, C, D], [A, C, D], _with_removals, _link, operations=9),
+    "shrink with context, clusters and similarity": Scenario(
+        [A, E, LARGE],
+        [largest(e, 5) for e in (A, E, LARGE)],
+        _with_similarity_and_links,
+        _shrink,
+        operations=30,
+        kept=(1, None),
+    ),
     "refuse": Scenario([A, C, D], [A, C, D], _with_removals, _refuse, operations=13),
     "add and merge with context, links and refusals": Scenario(
         [A, C, D], [A, B, C, D, E], _with_context_links_and_refusals, _add_and_merge, operations=60
@@ -261,7 +280,7 @@ class Judge:
         self._gone_on: dict[Files, Answers | None] = {}
 
     def right(self, entries: list[Entry], kept: int | None = None) -> Answers:
-        name = repr([kept, *((e.key, e.content, e.words.code is None) for e in entries)])
+        name = repr([kept, *((e.key, e.content, len(e.words), e.words.code is None) for e in entries)])
         if name not in self._known:
             folder = self._place / f"right-{len(self._known)}"
             build(folder, sorted(entries, key=lambda e: e.key), codes=self._codes, kept=kept)

@@ -36,6 +36,7 @@ ACTS: dict[str, tuple[str, Callable[[Writer], object]]] = {
     ),
     "keep": ("keep another similarity", lambda writer: learn.keep_similarity(writer, similarity())),
     "forget": ("forget similarity", learn.forget_similarity),
+    "shrink": ("shrink with context, clusters and similarity", lambda writer: learn.shrink(writer, floor=5)),
 }
 
 

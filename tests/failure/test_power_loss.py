@@ -26,8 +26,10 @@ from ..support.stored import (
     complete,
     forget_similarity,
     keep_similarity,
+    largest,
     learn_context,
     link,
+    shrink,
     vocabulary,
 )
 from .disks import Fate, VolatileDisk
@@ -81,6 +83,8 @@ def life(*, codes: bool) -> list[Step]:
         Step(all_of_them, lambda folder, disk: cluster(folder, 3, disk=disk), 1),
         Step(all_of_them, _forget),
         Step(all_of_them, lambda folder, disk: cluster(folder, 0, disk=disk)),
+        Step(all_of_them, lambda folder, disk: link(folder, disk=disk)),
+        Step([largest(e, 5) for e in all_of_them], lambda folder, disk: shrink(folder, 5, disk=disk)),
         Step([], lambda folder, disk: change(folder, remove=[e.key for e in all_of_them], disk=disk)),
     ]
 

@@ -19,7 +19,9 @@ UKBENCH = DATA / "ukbench"
 def candidate(ordinal: int, inliers: int, score: float) -> Candidate:
     row = Row(ordinal, "abcdefghijklmnop"[ordinal], b"", None, 1, 1, 0, {})
     agreeing = Verified(np.eye(2, 3), np.ones(inliers, np.bool_))
-    located = Located(agreeing, np.zeros((inliers, 4), np.float32), 0) if inliers else None
+    located = (
+        Located(agreeing, np.zeros((inliers, 4), np.float32), 0, np.zeros((inliers, 2), np.int64)) if inliers else None
+    )
     return Candidate(0, row, score, checked=True, located=located)
 
 

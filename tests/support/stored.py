@@ -288,6 +288,26 @@ def link(folder: Path, *, disk: Disk | None = None) -> None:
         learn.link_pictures(writer)
 
 
+def shrink(folder: Path, floor: int, *, disk: Disk | None = None) -> learn.Shrunk:
+    """By one writer."""
+    with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:
+        return learn.shrink(writer, floor=floor)
+
+
+def with_features(e: Entry, chosen: npt.NDArray[Any]) -> Entry:
+    """The picture with these of its features alone, by number or by mask; each has one word."""
+    geometry = e.geometry[chosen]
+    return replace(
+        e, words=replace(e.words.rows(chosen), feature=np.arange(len(geometry), dtype=np.int32)), geometry=geometry
+    )
+
+
+def largest(e: Entry, count: int) -> Entry:
+    """The picture with its largest features alone, in their order; equally large ones by their places."""
+    by_size = sorted(range(len(e.geometry)), key=lambda n: (e.geometry[n]["scale"], *e.geometry[n].item()))
+    return with_features(e, np.array(sorted(by_size[:count]), np.int64))
+
+
 def keep_similarity(folder: Path, seed: int = 0, *, disk: Disk | None = None) -> None:
     """In one commit by one writer."""
     with Writer(folder, options=NEVER_MERGE, disk=disk or QuickDisk()) as writer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import asdict
 from fnmatch import translate
 from glob import escape
 from pathlib import Path
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
+from ..options import LEAST_FEATURES
 from ..urls import absolute, as_place, is_url
 from ..wording import count
 from .app import AnIndex, AsJson, Set, command, default_index
 from .arguments import chosen_recipe, split_index
-from .output import counting, printable, say_json
+from .output import counting, printable, say_compiling, say_json
 
 if TYPE_CHECKING:
     from ..store import Snapshot
@@ -140,6 +142,42 @@ def merge(place: AnIndex = None, as_json: AsJson = False) -> int:
         say_json({"index": after.path, "size_before": before, "size": after.size, "pictures": after.pictures})
     else:
         typer.echo(f"{before / 2**20:.1f} MiB → {after.size / 2**20:.1f} MiB, {count(after.pictures)}")
+    return 0
+
+
+@command
+def shrink(
+    place: AnIndex = None,
+    floor: Annotated[
+        int, typer.Option(min=0, help="Features that a picture keeps, if it has as many: the largest, if need be.")
+    ] = LEAST_FEATURES,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how small the index would be.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Keep only the features by which pictures were found to show the same thing, and some of each picture.
+
+    This cannot be undone, except by indexing the files into a new index, and searches find less: try it on a copy
+    first. `resight link` must come before. Pictures that are indexed later come with all their features, as do files
+    that have changed or moved; unchanged ones stay as they are. Links stay. What `resight context`, `resight learn` and
+    `--clusters` made of the old features is dropped. If interrupted, the index is as it was.
+    """
+    from ..index import Index
+    from ..warm import warm
+
+    with Index.open(place or default_index()) as target:
+        warm(detectors=[], compiling=say_compiling)
+        with counting(len(target), text="asking") as done:
+            shrunk = target.shrink(floor=floor, dry_run=dry_run, done=done)
+    if as_json:
+        say_json({"index": target.place, "floor": floor, "dry_run": dry_run, **asdict(shrunk)})
+        return 0
+    at_most = "at most " if dry_run else ""
+    typer.echo(
+        f"{count(shrunk.pictures)}: {shrunk.features_before} features → {shrunk.features}, "
+        f"{shrunk.size_before / 2**20:.1f} MiB → {at_most}{shrunk.size / 2**20:.1f} MiB"
+    )
+    if shrunk.dropped:
+        typer.echo(f"{'would be dropped' if dry_run else 'dropped'}: {', '.join(shrunk.dropped)}")
     return 0
 
 

@@ -42,7 +42,8 @@ from ..ingest import (
     query_of,
     query_of_stored,
 )
-from ..options import FeatureOptions, ImageOptions, IndexingOptions, StoreOptions, differing
+from ..learn import Shrunk, shrink
+from ..options import LEAST_FEATURES, FeatureOptions, ImageOptions, IndexingOptions, StoreOptions, differing
 from ..recipes import DEFAULT, RECIPES, Recipe
 from ..recipes import recipe as named_recipe
 from ..scoring import Query
@@ -344,6 +345,19 @@ class Index:
         """Commit, then rewrite all segments as one, without removed pictures."""
         self.writer().merge()
         self.refresh()
+
+    def shrink(
+        self, *, floor: int = LEAST_FEATURES, dry_run: bool = False, done: Callable[[int], None] = lambda count: None
+    ) -> Shrunk:
+        """Commit, then keep of each picture the features that links confirm, and the largest others up to ``floor``.
+
+        This cannot be undone, except by indexing the files into a new index. All pictures must have links
+        (``learn.links``), and all ask once more; ``done`` hears of each. Nothing changes before that is done. Links are
+        kept; context terms, clusters and a learnt similarity are dropped. ``dry_run``: only say what it would do.
+        """
+        shrunk = shrink(self.writer(), floor=floor, dry_run=dry_run, done=done)
+        self.refresh()
+        return shrunk
 
     @property
     def learn(self) -> Learning:

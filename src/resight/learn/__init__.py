@@ -6,10 +6,12 @@ from .groups import Groups, VerifiedGroups, read_groups, verified_groups
 from .links import forget_links, keeps_links, link_pictures
 from .sample import sample_pictures
 from .similarity import LearntSimilarity, forget_similarity, keep_similarity, learn_similarity
+from .useful import Shrunk, shrink
 
 __all__ = [
     "Groups",
     "LearntSimilarity",
+    "Shrunk",
     "VerifiedGroups",
     "forget_context",
     "forget_links",
@@ -22,5 +24,6 @@ __all__ = [
     "link_pictures",
     "read_groups",
     "sample_pictures",
+    "shrink",
     "verified_groups",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from ..search import Candidate, Place, SegmentGroup, rank, stored_query
 from ..store import LINK, Row, SegmentLinks, Snapshot, Writer, picture_id, set_confirmed
 from ..timing import Stopwatch
 
+T = TypeVar("T")
 NEAREST = 10  # best results that are kept of each picture, though geometry does not confirm them
 LEAST_BATCH, BATCHES = 1000, 20  # what was found is committed so often: an interruption costs one batch
 AFFORDABLE = 50_000  # pictures of an index up to which links are found as pictures are added
@@ -33,12 +34,12 @@ def link_pictures(
     How many have asked. ``done`` hears of each; ``stop`` is looked at now and then: what was found by then is kept.
     """
     writer.commit()
-    places = _to_ask(writer, again)
+    places = to_ask(writer.snapshot, again=again)
     size = max(LEAST_BATCH, -(-len(places) // BATCHES))
     for start in range(0, len(places), size):
         if stop():
             return start
-        _ask(writer, places[start : start + size], done)
+        _ask_and_keep(writer, places[start : start + size], done)
     return len(places)
 
 
@@ -56,29 +57,39 @@ def forget_links(writer: Writer) -> bool:
     return linked
 
 
-def _to_ask(writer: Writer, again: bool) -> list[Place]:
+def to_ask(snapshot: Snapshot, *, again: bool) -> list[Place]:
+    """The living pictures that have not asked (again: all)."""
     places: list[Place] = []
-    for number, segment in enumerate(writer.snapshot.segments):
+    for number, segment in enumerate(snapshot.segments):
         asked = segment.links.asked if segment.links and not again else np.zeros(segment.record.pictures, np.bool_)
         places += [(number, ordinal) for ordinal in np.flatnonzero(segment.alive & ~asked).tolist()]
     return places
 
 
-def _ask(writer: Writer, places: Sequence[Place], done: Callable[[int], None]) -> None:
-    """Let these pictures ask, and keep what they find."""
-    snapshot = writer.snapshot
+def ask(
+    snapshot: Snapshot,
+    places: Sequence[Place],
+    told: Callable[[Place, Row, Sequence[Candidate]], T],
+    done: Callable[[int], None],
+) -> list[T]:
+    """Let these pictures ask, in several threads; what ``told`` makes of each one's candidates, itself among them."""
     group, recipe = SegmentGroup.local(snapshot), RECIPES["verified"]
 
-    def ask(picture: tuple[Place, Row]) -> npt.NDArray[Any]:
-        (number, _), row = picture
-        query = stored_query(snapshot, snapshot.segments[number], row)
+    def answer(picture: tuple[Place, Row]) -> T:
+        place, row = picture
+        query = stored_query(snapshot, snapshot.segments[place[0]], row)
         candidates, _ = rank(group, [query], count=NEAREST, recipe=recipe, watch=Stopwatch())
         done(1)
-        return _links(candidates, *picture)
+        return told(place, row, candidates)
 
-    pictures = list(zip(places, group.rows(places), strict=True))
     with threadpool_limits(1), ThreadPoolExecutor(processors()) as pool:
-        found = list(pool.map(ask, pictures))
+        return list(pool.map(answer, zip(places, group.rows(places), strict=True)))
+
+
+def _ask_and_keep(writer: Writer, places: Sequence[Place], done: Callable[[int], None]) -> None:
+    """Let these pictures ask, and keep what they find."""
+    snapshot = writer.snapshot
+    found = ask(snapshot, places, _links, done)
     kept: dict[int, SegmentLinks | None] = {}
     for number, segment in enumerate(snapshot.segments):
         mine = {place[1]: links for place, links in zip(places, found, strict=True) if place[0] == number}
@@ -87,7 +98,7 @@ def _ask(writer: Writer, places: Sequence[Place], done: Callable[[int], None]) -
     writer.keep_links(kept)
 
 
-def _links(candidates: Sequence[Candidate], asking: Place, row: Row) -> npt.NDArray[Any]:
+def _links(asking: Place, row: Row, candidates: Sequence[Candidate]) -> npt.NDArray[Any]:
     """Of all that geometry confirms, and of the best others."""
     own = max((candidate.score for candidate in candidates), default=1.0)
     others = [candidate for candidate in candidates if candidate.place != asking]

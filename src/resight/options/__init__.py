@@ -44,6 +44,7 @@ from .measures import (
 from .stages import (
     GIVEN,
     GIVEN_POINTS,
+    LEAST_FEATURES,
     MOST_WORDS,
     AggregateOptions,
     AssignOptions,
@@ -66,6 +67,7 @@ from .stages import (
 __all__ = [
     "GIVEN",
     "GIVEN_POINTS",
+    "LEAST_FEATURES",
     "MEASURE_OPTIONS",
     "MOST_WORDS",
     "AggregateOptions",

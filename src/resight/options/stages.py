@@ -11,6 +11,7 @@ from .base import Needs, Options, names, option
 MOST_WORDS = 1_000_000
 # For FeatureOptions.detector where another program finds the features, with scale and angle or as positions alone.
 GIVEN, GIVEN_POINTS = "given", "given-points"
+LEAST_FEATURES = 400  # that a picture keeps when an index is shrunk, if it has as many, though links confirm fewer
 
 
 @dataclass(frozen=True, kw_only=True)

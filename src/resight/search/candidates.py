@@ -12,7 +12,7 @@ from ..recipes import Recipe
 from ..rerank import Placed, Verified, one_to_one, verify
 from ..scoring import Query, matches
 from ..store import Row, Snapshot
-from ..types import Float32, Float64, Region
+from ..types import Float32, Float64, Int64, Region
 
 # The query's own picture, or a copy of it, shares this much of the query's features.
 SHARED = 0.8
@@ -27,6 +27,7 @@ class Located:
     verified: Verified
     places: Float32  # (inliers, 4) x, y in the query and x, y in the picture
     query: int  # which of several
+    agreed: Int64  # (inliers, 2) the query's feature and the picture's posting in its segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,8 @@ def _located(
         if verified:
             mine = slice(bounds[slot], bounds[slot + 1])
             places = np.concatenate([ours.xy[mine], theirs.xy[mine]], axis=1)
-            yield slot, Located(verified, places[verified.inliers], which)
+            agreed = np.stack([feature[mine], found[mine, 2]], axis=1)
+            yield slot, Located(verified, places[verified.inliers], which, agreed[verified.inliers])
 
 
 def is_own_picture(query: Query, candidate: Candidate, located: Located) -> bool:

@@ -25,7 +25,8 @@ def quantise(assigner: Assigner, features: Features, options: AssignOptions) -> 
 def stored_query(snapshot: Snapshot, segment: Segment, row: Row) -> Query:
     """An indexed picture: its stored features, each with the one word it has there, in each vocabulary.
 
-    With their descriptors, or what codes say of them, if the index keeps any.
+    In the order of its postings in the first vocabulary (``Segment.postings``). With their descriptors, or what codes
+    say of them, if the index keeps any.
     """
     words, geometry = segment.picture(row)
     if len(snapshot.spans) > 1:

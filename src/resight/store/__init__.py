@@ -8,7 +8,7 @@ from .entry import Entry, Known
 from .links import BOX_STEPS, GRID, LINK, SegmentLinks, picture_id, set_confirmed
 from .manifest import Manifest, Settings
 from .manifest import read as read_manifest
-from .merge import clusters_of
+from .merge import Mask, clusters_of
 from .refusals import Refusal
 from .remote import Remote, RemoteWriter
 from .segment import Segment
@@ -25,6 +25,7 @@ __all__ = [
     "Entry",
     "Known",
     "Manifest",
+    "Mask",
     "References",
     "Refusal",
     "Remote",

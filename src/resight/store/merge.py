@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._numba import kernel
 from ..clusters import by_cluster
@@ -20,6 +21,8 @@ from .disk import Disk
 from .manifest import SegmentRecord
 from .segment import CODE, Segment, finish_folder, start_folder
 from .table import Row
+
+Mask = npt.NDArray[np.bool_]  # of a segment's postings
 
 
 def choose(segments: Sequence[Segment], *, factor: int) -> list[Segment]:
@@ -73,12 +76,20 @@ def clusters_of(segment: Segment) -> Int64:
     return np.repeat(np.arange(len(segment.bounds) - 1), np.diff(segment.bounds))
 
 
-def merge(folder: Path, name: str, segments: Sequence[Segment], numbering: Numbering, disk: Disk) -> SegmentRecord:
-    """Write the living pictures of these segments as segment ``name``."""
+def merge(
+    folder: Path,
+    name: str,
+    segments: Sequence[Segment],
+    numbering: Numbering,
+    disk: Disk,
+    useful: Sequence[Mask] | None = None,
+) -> SegmentRecord:
+    """Write the living pictures of these segments as segment ``name``, with all postings or the useful ones."""
     temporary = start_folder(folder, name, disk)
     sources = [segment.all_lists() for segment in segments]
+    kept = useful or [np.zeros(0, np.bool_)] * len(segments)
     counts: Int64 = np.sum(
-        [_living_counts(s.offsets, s.image, r) for s, r in zip(sources, numbering.new, strict=True)], axis=0
+        [_kept_counts(s.offsets, s.image, r, k) for s, r, k in zip(sources, numbering.new, kept, strict=True)], axis=0
     )
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     rows, codes = int(offsets[-1]), segments[0].codes
@@ -89,9 +100,9 @@ def merge(folder: Path, name: str, segments: Sequence[Segment], numbering: Numbe
     image, signature, geometry = arrays
     target = Lists(offsets, image, signature, geometry, code.reshape(rows, codes))
     position = offsets[:-1].copy()
-    for source, renumbering in zip(sources, numbering.new, strict=True):
+    for source, renumbering, mine in zip(sources, numbering.new, kept, strict=True):
         _copy(
-            source.offsets, source.image, source.signature, as_bytes(source.geometry), source.code, renumbering,
+            source.offsets, source.image, source.signature, as_bytes(source.geometry), source.code, renumbering, mine,
             position, target.image, target.signature, as_bytes(target.geometry), target.code,
         )  # fmt: skip
     if numbering.bounds is not None:
@@ -99,13 +110,17 @@ def merge(folder: Path, name: str, segments: Sequence[Segment], numbering: Numbe
     for array in (*arrays, code):
         if isinstance(array, np.memmap):
             array.flush()
-    living, bounds = _rows(segments, numbering), numbering.bounds
+    features = np.bincount(target.image, minlength=numbering.pictures)
+    living, bounds = _rows(segments, numbering, features), numbering.bounds
     return finish_folder(folder, name, target, pictures=numbering.pictures, rows=living, bounds=bounds, disk=disk)
 
 
-def _rows(segments: Sequence[Segment], numbering: Numbering) -> Iterator[Row]:
+def _rows(segments: Sequence[Segment], numbering: Numbering, features: Int64) -> Iterator[Row]:
+    """With these numbers of postings."""
     for segment, new in zip(segments, numbering.new, strict=True):
-        yield from (replace(row, ordinal=int(new[row.ordinal])) for row in segment.table.all() if new[row.ordinal] >= 0)
+        for row in segment.table.all():
+            if (ordinal := int(new[row.ordinal])) >= 0:
+                yield replace(row, ordinal=ordinal, features=int(features[ordinal]))
 
 
 @kernel
@@ -121,11 +136,12 @@ def _sort(offsets: Int64, image: UInt32, signature: Any, geometry: Any, code: By
 
 
 @kernel
-def _living_counts(offsets: Int64, image: UInt32, renumbering: Int64) -> Int64:
+def _kept_counts(offsets: Int64, image: UInt32, renumbering: Int64, kept: Mask) -> Int64:
+    """How many postings of each word are kept (all, if ``kept`` is empty) and belong to living pictures."""
     counts = np.zeros(len(offsets) - 1, np.int64)
     for word in range(len(counts)):
         for posting in range(offsets[word], offsets[word + 1]):
-            if renumbering[image[posting]] >= 0:
+            if renumbering[image[posting]] >= 0 and (len(kept) == 0 or kept[posting]):
                 counts[word] += 1
     return counts
 
@@ -133,14 +149,14 @@ def _living_counts(offsets: Int64, image: UInt32, renumbering: Int64) -> Int64:
 @kernel
 def _copy(
     offsets: Int64, image: UInt32, signature: Any, geometry: Any, code: Bytes, renumbering: Int64,
-    position: Int64, to_image: UInt32, to_signature: Any, to_geometry: Any, to_code: Bytes,
+    kept: Mask, position: Int64, to_image: UInt32, to_signature: Any, to_geometry: Any, to_code: Bytes,
 ) -> None:  # fmt: skip
-    """Append each word's living postings at position[word], which moves on."""
+    """Append what ``_kept_counts`` counts of each word at position[word], which moves on."""
     for word in range(len(offsets) - 1):
         at = position[word]
         for posting in range(offsets[word], offsets[word + 1]):
             new = renumbering[image[posting]]
-            if new >= 0:
+            if new >= 0 and (len(kept) == 0 or kept[posting]):
                 to_image[at] = new
                 to_signature[at] = signature[posting]
                 to_geometry[at] = geometry[posting]

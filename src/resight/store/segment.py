@@ -292,16 +292,17 @@ class Segment:
         self._check_rows("geometry.npy", postings, postings + 1)
         return self._lists.geometry[postings]
 
-    def picture(self, row: table.Row) -> tuple[Words, npt.NDArray[Any]]:
-        """The words, with what is kept of descriptors, and geometry codes of one picture's features, checked.
-
-        The first time, all of a list is read.
-        """
+    def postings(self, row: table.Row) -> tuple[Int64, Int64]:
+        """(words, postings) of one picture's features, by word. The first time, all of a list is read and checked."""
         self.files["image.npy"].check()
         try:
-            word, posting = of_picture(self._lists, row.ordinal, row.features)
+            return of_picture(self._lists, row.ordinal, row.features)
         except ValueError as error:
             raise damaged(self.folder, str(error)) from None
+
+    def picture(self, row: table.Row) -> tuple[Words, npt.NDArray[Any]]:
+        """The words, with what is kept of descriptors, and geometry codes of one picture's features, checked."""
+        word, posting = self.postings(row)
         self._check_rows("signature.npy", posting, posting + 1)
         code = None
         if self.codes:

@@ -34,7 +34,7 @@ from .entry import Entry, Known, encode_text
 from .links import SegmentLinks, merged
 from .lock import WriterLock
 from .manifest import AS_JSON, LINKS, OPTIONAL, REFUSED, FileRecord, Manifest, SegmentRecord
-from .merge import Numbering, choose, clusters_of, merge, renumber
+from .merge import Mask, Numbering, choose, clusters_of, merge, renumber
 from .refusals import Refusal
 from .segment import FOLDER, Dead, Segment, with_links, with_terms, write_beside
 from .shards import FOLDER as SHARDS
@@ -276,17 +276,25 @@ class Writer:
                     records[number] = with_links(self.folder, records[number], found, self._next, self.disk)
             self._replace(records)
 
-    def arrange(self, clusters: Sequence[Int64] | None, count: int, files: Mapping[str, bytes | None]) -> None:
+    def arrange(
+        self,
+        clusters: Sequence[Int64] | None,
+        count: int,
+        files: Mapping[str, bytes | None],
+        *,
+        useful: Sequence[Mask] | None = None,
+    ) -> None:
         """Rewrite all pictures as one segment, in the order of their clusters, of which there are ``count``.
 
-        clusters: those of each segment's pictures; None: in no new order. Files: as for ``attach``.
+        clusters: those of each segment's pictures; None: in no new order. Files: as for ``attach``. useful: which of
+        each segment's postings are kept; None: all. What was learnt from the others must be dropped or made anew.
         """
         self._require_nothing_pending()
         with self._changing_disk():
             changed = self._write_optional(files)
             segments = self._base.segments
             if segments:
-                self._merge(segments, renumber(segments, clusters, count), changed)
+                self._merge(segments, renumber(segments, clusters, count), changed, useful)
             else:
                 self._replace([], changed)
 
@@ -366,13 +374,14 @@ class Writer:
         segments: list[Segment],
         numbering: Numbering,
         changed: Mapping[str, FileRecord | None] | None = None,
+        useful: Sequence[Mask] | None = None,
     ) -> None:
         terms = {}
         for name in self.manifest.next((), changed=changed).terms:
             terms[name] = np.ones(numbering.pictures, np.float32)
             for segment, new in zip(segments, numbering.new, strict=True):
                 terms[name][new[segment.alive]] = segment.terms[name][segment.alive]
-        record = merge(self.folder, f"{self._next:08d}", segments, numbering, self.disk)
+        record = merge(self.folder, f"{self._next:08d}", segments, numbering, self.disk, useful)
         record = with_terms(self.folder, record, terms, self._next, self.disk)
         if any(segment.links for segment in segments):
             record = with_links(self.folder, record, self._merged_links(segments, numbering), self._next, self.disk)
