@@ -35,13 +35,11 @@ def look(page: Page, address: str, queries: Path, folder: Path) -> None:
         page.set_viewport_size({"width": width, "height": height})
         page.goto(address)
         page.locator("input[type=file]").first.set_input_files(sorted(queries.glob("astronaut*"))[0])
-        expect(page.get_by_role("heading", name="found")).to_be_visible()
-        page.wait_for_load_state("networkidle")
-        page.screenshot(path=folder / f"page-{name}.png")
+        expect(page.locator("main h1")).to_contain_text("found")
+        shoot(page, folder / f"page-{name}.png")
         page.goto(f"{address}#/groups")
-        expect(page.get_by_role("heading", name="groups")).to_be_visible()
-        page.wait_for_load_state("networkidle")
-        page.screenshot(path=folder / f"page-groups-{name}.png")
+        expect(page.locator("main h1")).to_contain_text("groups")
+        shoot(page, folder / f"page-groups-{name}.png")
         page.goto(f"{address}#/duplicates?kind=copy")
         expect(page.locator("main h1")).to_have_text("Duplicates")
         start, group = page.get_by_role("button", name="Look for groups"), page.locator(".group").first
@@ -49,8 +47,15 @@ def look(page: Page, address: str, queries: Path, folder: Path) -> None:
         if start.count():
             start.click()
         expect(group).to_be_visible(timeout=120_000)
-        page.wait_for_load_state("networkidle")
-        page.screenshot(path=folder / f"page-duplicates-{name}.png")
+        shoot(page, folder / f"page-duplicates-{name}.png")
+
+
+def shoot(page: Page, file: Path) -> None:
+    """With all pictures that are on the screen."""
+    seen = "image => image.getBoundingClientRect().top > innerHeight || (image.complete && image.naturalWidth > 0)"
+    page.wait_for_load_state("networkidle")
+    page.wait_for_function(f"[...document.querySelectorAll('main img')].every({seen})")
+    page.screenshot(path=file)
 
 
 def main() -> None:
