@@ -15,10 +15,20 @@ R = TypeVar("R")
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """numba.njit; without its cache where no folder can be written to (a read-only package and home)."""
+    return _compiled(function, fastmath=False)
+
+
+def summing_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """A kernel that may add up floats in any order: several at once, so faster. Sums of whole numbers stay exact."""
+    return _compiled(function, fastmath={"reassoc", "contract"})
+
+
+def _compiled(function: Callable[P, R], **options: Any) -> Callable[P, R]:
     try:
-        return numba.njit(cache=True, nogil=True)(function)
+        compiled: Callable[P, R] = numba.njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:  # "no locator available"
-        return numba.njit(nogil=True)(function)
+        compiled = numba.njit(nogil=True, **options)(function)
+    return compiled
 
 
 class _FirstCompilation(event.Listener):
