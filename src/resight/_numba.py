@@ -33,7 +33,16 @@ _KNOWN = all(hasattr(FunctionCache, name) for name in ("_load_overload", "_guard
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """numba.njit with a cache, but where no folder can be written to (a read-only package and home)."""
-    compiled: Any = numba.njit(nogil=True)(function)
+    return _compiled(function, fastmath=False)
+
+
+def summing_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """A kernel that may add up floats in any order: several at once, so faster. Sums of whole numbers stay exact."""
+    return _compiled(function, fastmath={"reassoc", "contract"})
+
+
+def _compiled(function: Callable[P, R], **options: Any) -> Callable[P, R]:
+    compiled: Any = numba.njit(nogil=True, **options)(function)
     with suppress(RuntimeError):  # "no locator available"
         compiled.enable_caching()
         if _KNOWN and hasattr(compiled, "_cache"):

@@ -12,7 +12,7 @@ import pytest
 
 from resight.features.hessian_affine import describe, shape
 from resight.features.hessian_affine.detect import BORDER, EDGE, FARTHEST, extrema, fit, is_peak, response_row
-from resight.features.hessian_affine.patch import HALF, SIZE, gauss, sample
+from resight.features.hessian_affine.patch import COLUMNS, HALF, SIZE, gauss, sample
 from resight.features.hessian_affine.pyramid import LEVELS, SIGMAS, build, level_of
 
 from .blobs import texture
@@ -241,33 +241,33 @@ def test_longest_axis() -> None:
 
 def polar(patch: Array) -> tuple[Array, Array]:
     """Lengths, and directions in radians from +x towards +y, of the inner samples."""
-    p = patch.astype(float)
+    p = patch[:, :SIZE].astype(float)
     gx, gy = p[1:-1, 2:] - p[1:-1, :-2], p[2:, 1:-1] - p[:-2, 1:-1]
     return np.hypot(gx, gy), np.arctan2(gy, gx) % (2 * np.pi)
 
 
 def buffers() -> tuple[Array, Array]:
-    return np.zeros(SIZE, np.float32), np.zeros(SIZE, np.float32)
+    return np.zeros(COLUMNS, np.float32), np.zeros(COLUMNS, np.float32)
 
 
 def test_gradients() -> None:
-    patch = noise(SIZE, SIZE)
+    patch = noise(SIZE, COLUMNS)
     lengths, angles = polar(patch)
     length, direction = buffers()
     for y in range(1, SIZE - 1):
         describe.gradients(patch, y, 360.0, length, direction)
-        assert length[1:-1] == pytest.approx(lengths[y - 1], rel=1e-4)
-        turn = (direction[1:-1] - np.rad2deg(angles[y - 1]) + 180) % 360 - 180
+        assert length[1 : SIZE - 1] == pytest.approx(lengths[y - 1], rel=1e-4)
+        turn = (direction[1 : SIZE - 1] - np.rad2deg(angles[y - 1]) + 180) % 360 - 180
         assert np.abs(turn).max() < 2e-3
 
 
 @pytest.mark.parametrize(("gx", "gy", "degrees"), [(1, 0, 0), (1, 1, 45), (0, 1, 90), (-1, 0, 180), (0, -1, 270)])
 def test_gradients_along_the_axes(gx: int, gy: int, degrees: float) -> None:
-    y, x = np.mgrid[:SIZE, :SIZE]
+    y, x = np.mgrid[:SIZE, :COLUMNS]
     length, direction = buffers()
     describe.gradients((gx * x + gy * y).astype(np.float32), 5, 360.0, length, direction)
-    assert length[1:-1] == pytest.approx(2 * math.hypot(gx, gy))
-    assert (direction[1:-1] + 180) % 360 - 180 == pytest.approx((degrees + 180) % 360 - 180, abs=2e-3)
+    assert length[1 : SIZE - 1] == pytest.approx(2 * math.hypot(gx, gy))
+    assert (direction[1 : SIZE - 1] + 180) % 360 - 180 == pytest.approx((degrees + 180) % 360 - 180, abs=2e-3)
 
 
 def twin_directions(patch: Array) -> list[float]:
@@ -286,7 +286,7 @@ def twin_directions(patch: Array) -> list[float]:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_directions(seed: int) -> None:
-    patch = noise(SIZE, SIZE, seed=seed)
+    patch = noise(SIZE, COLUMNS, seed=seed)
     angles = np.zeros(describe.MOST_ANGLES)
     count = describe.directions(patch, *buffers(), angles)
     assert angles[:count] == pytest.approx(twin_directions(patch), abs=2e-3)
@@ -294,7 +294,7 @@ def test_directions(seed: int) -> None:
 
 
 def test_no_direction_without_gradients() -> None:
-    assert describe.directions(np.ones((SIZE, SIZE), np.float32), *buffers(), np.zeros(8)) == 0
+    assert describe.directions(np.ones((SIZE, COLUMNS), np.float32), *buffers(), np.zeros(8)) == 0
 
 
 def twin_histogram(patch: Array) -> Array:
@@ -318,7 +318,7 @@ def twin_histogram(patch: Array) -> Array:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_histogram(seed: int) -> None:
-    patch = noise(SIZE, SIZE, seed=seed)
+    patch = noise(SIZE, COLUMNS, seed=seed)
     bins = np.zeros(128, np.float32)
     describe.histogram(patch, *buffers(), bins)
     expected = twin_histogram(patch)

@@ -55,8 +55,9 @@ def test_large_vocabularies_find_the_nearest_word_mostly() -> None:
 
 
 @pytest.mark.parametrize("neighbours", [1, 2, 7])
-def test_all_cells_together_are_exact(neighbours: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_blocks_of_all_cells_are_exact(neighbours: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nearest, "LEAST_PROBED", 10**6)
+    monkeypatch.setattr(nearest, "SPARE", 10**6)
     centroids, descriptors = root_sift_like(1000, seed=4), root_sift_like(50, seed=5)
     squared, words = CellSearch(centroids, Cells.of(centroids)).search(descriptors.astype(np.float32), neighbours)
     truth = squared_distances(descriptors, centroids)

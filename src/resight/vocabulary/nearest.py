@@ -1,31 +1,34 @@
 """Nearest words of many descriptors at once.
 
 Exact search compares with every word. For indexing that costs more than half of what the SIFT itself does, and a query
-would spend most of its time on it, so words are grouped into cells: each descriptor looks into the cells nearest to it,
-and all descriptors that look into a cell are compared with its words in one matrix product. With byte descriptors the
-comparisons are between exact integers, so they do not depend on threads or batches. Cells are trained with the
-vocabulary and stored with it, so every process looks into the same ones.
+would spend most of its time on it, so words are grouped into cells, and each descriptor looks into the cells nearest to
+it. There, products of principal components tell which words are worth an exact comparison; all descriptors that look
+into a cell are multiplied with its words at once. With byte descriptors all of it is exact in whole numbers, so it does
+not depend on threads or batches. Cells are trained with the vocabulary and stored with it, so every process looks into
+the same ones.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from .._faiss import load
-from .._numba import kernel
+from .._numba import kernel, summing_kernel
 from ..types import Bytes, Float32, Int32, Int64
+from .principal import SHARE, Principal
 
 # Below this many words exact search is as fast, and a vocabulary has no cells.
 SMALL = 2048
 # Words per cell and share of cells looked into for the nearest word and for several nearest ones; recall and rate are
 # measured by benchmarks/assignment.py.
 CELL_SIZE = 128
-PROBED = 1 / 13
-PROBED_FOR_SEVERAL = 1 / 5
+PROBED = 1 / 10
+PROBED_FOR_SEVERAL = 1 / 6.5
 # With few cells that is two or three, and recall@1 on SIFT falls to 0.82; eight give 0.99.
 LEAST_PROBED = 8
 # The same for vocabularies of more words than LARGE; measured by benchmarks/vocabulary.py. The number looked into is
@@ -34,8 +37,12 @@ LARGE = 32_768
 LARGE_CELL = 256
 PROBED_OF_LARGE = 0.45
 PROBED_OF_LARGE_FOR_SEVERAL = 1.2
+# Words in a block. Blocks that are compared exactly: half as many again as neighbours are wanted, and SPARE more. So
+# recall stays within a hundredth of what it is if all words of the cells are compared.
+BLOCK = 8
+SPARE = 5
 # What caches of assigned words must agree on, besides the vocabulary.
-ASSIGNMENT = f"{PROBED:.4f} {LEAST_PROBED} {PROBED_OF_LARGE} {LARGE}"
+ASSIGNMENT = f"{PROBED:.4f} {LEAST_PROBED} {PROBED_OF_LARGE} {LARGE} {BLOCK} {SPARE} {SHARE}"
 
 
 def flat_index(centroids: Bytes | Float32) -> Any:
@@ -91,39 +98,51 @@ class Cells:
 
 
 class CellSearch:
-    """The nearest words, looking into the nearest cells only."""
+    """The nearest words, looking into the nearest cells only.
+
+    Principal components choose the cells, and the words in them that are compared exactly: the blocks of BLOCK words
+    whose best one is among the nearest. That is cheaper to find than the nearest words themselves.
+    """
 
     def __init__(self, centroids: Bytes | Float32, cells: Cells) -> None:
-        values = centroids.astype(np.float32)
-        self._cells, cell = cells.centres.astype(np.float32), cells.cell
-        self._order: Int64 = np.argsort(cell, kind="stable")
-        self._bounds = np.searchsorted(cell[self._order], np.arange(len(self._cells) + 1))
-        self._words = values[self._order]
-        self._cell_halves, self._word_halves = _half_norms(self._cells), _half_norms(self._words)
+        self._principal = Principal.of(centroids)
+        self._centres = self._principal.of_words(cells.centres)
+        self._order, self._bounds = _in_blocks(cells)
+        self._words = centroids[self._order]
+        short = self._principal.of_words(self._words)
+        short[self._order < 0, -1] = -np.inf
+        # Of each cell the first words of all blocks, then the second ones, and so on.
+        self._short = [
+            np.concatenate([short[first + word : last : BLOCK] for word in range(BLOCK)])
+            for first, last in pairwise(self._bounds.tolist())
+        ]
+        self._blocks = np.sort(np.diff(self._bounds) // BLOCK)[::-1]  # of cells, most first
 
     def search(self, values: Float32, neighbours: int) -> tuple[Float32, Int64]:
         """Squared distances and numbers of the nearest words of each row, nearest first.
 
-        Words are compared by ‖w‖²/2 − x·w. A row whose cells hold too few words has an infinite distance for the rest.
+        A row whose cells hold too few words has an infinite distance for the rest.
         """
-        cells, probes = len(self._cells), self._probes(neighbours)
-        near = np.argpartition(self._cell_halves - values @ self._cells.T, probes - 1, axis=1)[:, :probes]
-        looked_into = near.ravel().astype(np.int16 if cells < 2**15 else np.int64)  # short ones sort faster
-        order = np.argsort(looked_into, kind="stable")
-        visitors, starts = order // probes, np.searchsorted(looked_into[order], np.arange(cells + 1))
-        least = np.full((len(values), neighbours), np.inf, np.float32)
-        best = np.zeros((len(values), neighbours), np.int64)
-        for cell in range(cells):
+        probes, rows = self._probes(neighbours), self._principal.of_descriptors(values)
+        near: Float32 = rows @ self._centres.T
+        looks, visitors, starts = _visitors(near, _nth(near, probes), probes)
+        best = np.full((len(rows), self._blocks[:probes].sum()), -np.inf, np.float32)
+        held = np.zeros(len(rows), np.int64)
+        for cell in np.flatnonzero(np.diff(starts)):
             visitor = visitors[starts[cell] : starts[cell + 1]]
-            first, last = self._bounds[cell], self._bounds[cell + 1]
-            if len(visitor) and first < last:
-                products = values[visitor] @ self._words[first:last].T
-                _keep_nearest(visitor, products, self._word_halves[first:last], first, least, best)
-        return 2 * (least + _half_norms(values)[:, None]), self._order[best]
+            _note_blocks(visitor, rows.take(visitor, axis=0) @ self._short[cell].T, best, held)
+        least = np.full((len(values), neighbours), np.inf, np.float32)
+        found = np.zeros((len(values), neighbours), np.int64)
+        used = best[:, : held.max(initial=1)]
+        wanted = _nth(used, min(SPARE + 3 * neighbours // 2, used.shape[1]))
+        exact: Any = values.astype(self._words.dtype, copy=False)
+        kind = np.int32 if self._words.dtype == np.uint8 else np.float32
+        _compare(exact, self._words, self._order, self._bounds // BLOCK, looks, best, wanted, least, found, kind)
+        return least, found
 
     def _probes(self, neighbours: int) -> int:
         """How many cells are looked into."""
-        cells = len(self._cells)
+        cells = len(self._centres)
         if len(self._words) > LARGE:
             roots = PROBED_OF_LARGE if neighbours == 1 else PROBED_OF_LARGE_FOR_SEVERAL
             return min(cells, LEAST_PROBED + round(roots * math.sqrt(cells)))
@@ -131,23 +150,106 @@ class CellSearch:
         return min(cells, max(LEAST_PROBED, round(cells * share)))
 
 
+def _in_blocks(cells: Cells) -> tuple[Int64, Int64]:
+    """The words in order of their cells, each cell filled up to whole blocks with −1; and where cells begin."""
+    order = np.argsort(cells.cell, kind="stable")
+    held = np.bincount(cells.cell, minlength=len(cells.centres))
+    bounds = np.concatenate([[0], np.cumsum(-(-held // BLOCK) * BLOCK)])
+    before = np.cumsum(held) - held
+    lined_up = np.full(bounds[-1], -1)
+    lined_up[np.arange(len(order)) + np.repeat(bounds[:-1] - before, held)] = order
+    return lined_up, bounds
+
+
+def _nth(values: Float32, n: int) -> Float32:
+    """The n-th greatest value of each row."""
+    at = values.shape[1] - n
+    greatest: Float32 = np.partition(values, at, axis=1)[:, at].copy()
+    return greatest
+
+
 @kernel
-def _keep_nearest(visitor: Int64, products: Float32, halves: Float32, first: int, least: Float32, best: Int64) -> None:
-    """Insert the words first, first + 1, … into the sorted lists of the rows that look at them."""
-    last = least.shape[1] - 1
+def _visitors(near: Float32, least: Float32, probes: int) -> tuple[Int64, Int64, Int64]:
+    """The cells that each row looks into; the rows that look into each cell, and where those of each cell begin.
+
+    Of equally near cells a row takes the first.
+    """
+    rows, cells = near.shape
+    chosen, starts = np.empty((rows, probes + 1), np.int64), np.zeros(cells + 2, np.int64)
+    for row in range(rows):
+        count = 0
+        for cell in range(cells):
+            chosen[row, count] = cell
+            count += (near[row, cell] >= least[row]) & (count < probes)
+        for i in range(probes):
+            starts[chosen[row, i] + 2] += 1
+    for cell in range(cells):
+        starts[cell + 2] += starts[cell + 1]
+    visitors = np.empty(rows * probes, np.int64)
+    for row in range(rows):
+        for i in range(probes):
+            cell = chosen[row, i]
+            visitors[starts[cell + 1]] = row
+            starts[cell + 1] += 1
+    return chosen[:, :probes].copy(), visitors, starts[:-1]
+
+
+@kernel
+def _note_blocks(visitor: Int64, products: Float32, best: Float32, held: Int64) -> None:
+    """Append the best product of each of the cell's blocks to what is held of the rows that look at it."""
+    blocks = products.shape[1] // BLOCK
     for i in range(len(visitor)):
         row = visitor[i]
-        for w in range(len(halves)):
-            distance = halves[w] - products[i, w]
-            if distance < least[row, last]:
-                at = last
-                while at > 0 and distance < least[row, at - 1]:
-                    least[row, at], best[row, at] = least[row, at - 1], best[row, at - 1]
-                    at -= 1
-                least[row, at], best[row, at] = distance, first + w
+        begin = held[row]
+        mine, product = best[row, begin : begin + blocks], products[i]
+        for b in range(blocks):
+            greatest = product[b]
+            for word in range(1, BLOCK):
+                other = product[word * blocks + b]
+                greatest = other if other > greatest else greatest
+            mine[b] = greatest
+        held[row] = begin + blocks
 
 
-def _half_norms(vectors: Float32) -> Float32:
-    """‖v‖² / 2: at most 2^17 for byte descriptors, so halves are exact in float32."""
-    norms: Float32 = np.einsum("ij,ij->i", vectors, vectors)
-    return norms / np.float32(2)
+@summing_kernel
+def _compare(
+    values: Bytes | Float32,
+    words: Bytes | Float32,
+    order: Int64,
+    starts: Int64,
+    looks: Int64,
+    best: Float32,
+    wanted: Float32,
+    least: Float32,
+    found: Int64,
+    kind: type[np.int32] | type[np.float32],
+) -> None:
+    """Fill sorted lists with the words of the blocks whose best product is at least ``wanted``."""
+    last = np.uint64(least.shape[1] - 1)
+    one, none = np.uint64(1), np.uint64(0)
+    chosen = np.empty(best.shape[1] + 1, np.int64)
+    for row in range(len(values)):
+        count = begin = 0
+        for cell in looks[row]:
+            mine = best[row, begin : begin + starts[cell + 1] - starts[cell]]
+            for b in range(len(mine)):
+                chosen[count] = starts[cell] + b
+                count += mine[b] >= wanted[row]
+            begin += len(mine)
+        value, near, number = values[row], least[row], found[row]
+        bound = near[last]
+        for i in range(count):
+            for n in range(chosen[i] * BLOCK, (chosen[i] + 1) * BLOCK):
+                word = words[n]
+                total = kind(0)
+                for d in range(len(value)):
+                    gap = kind(kind(value[d]) - kind(word[d]))
+                    total = kind(total + gap * gap)
+                distance = np.float32(total)
+                if distance < bound and order[n] >= 0:
+                    at = last
+                    while at > none and distance < near[at - one]:
+                        near[at], number[at] = near[at - one], number[at - one]
+                        at -= one
+                    near[at], number[at] = distance, order[n]
+                    bound = near[last]

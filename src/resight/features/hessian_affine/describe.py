@@ -6,7 +6,7 @@ import numpy as np
 
 from ..._numba import kernel
 from ...types import Float32, Float64
-from .patch import HALF, SIZE, gauss
+from .patch import HALF, SIZE, WIDE, gauss
 
 # Directions: as OpenCV, but in a window of 2 instead of 1.5 scales.
 DIRECTIONS = 36  # bins
@@ -33,15 +33,16 @@ _ATAN = np.array([0.99997726, -0.33262347, 0.19354346, -0.11643287, 0.05265332, 
 def gradients(patch: Float32, y: int, turn: float, length: Float32, direction: Float32) -> None:
     """Lengths and directions of a row's gradients, without its ends; from +x towards +y, a whole turn is ``turn``.
 
-    No branches, so that several samples are computed at once. Directions are within a thousandth of a degree.
+    No branches, so that several samples are computed at once; hence np.divide, since numba's / has one, for zero.
+    Directions are within a thousandth of a degree.
     """
     above, here, below = patch[y - 1], patch[y], patch[y + 1]
     unit, whole, tiny = np.float32(turn / (2 * np.pi)), np.float32(turn), np.float32(1e-20)
-    for x in range(1, SIZE - 1):
+    for x in range(1, WIDE + 1):
         gx, gy = here[x + 1] - here[x - 1], below[x] - above[x]
         length[x] = np.sqrt(gx * gx + gy * gy)
         wide, high = abs(gx), abs(gy)
-        t = min(wide, high) / (max(wide, high) + tiny)
+        t = np.divide(min(wide, high), max(wide, high) + tiny)
         s = t * t
         angle = t * (_ATAN[0] + s * (_ATAN[1] + s * (_ATAN[2] + s * (_ATAN[3] + s * (_ATAN[4] + s * _ATAN[5])))))
         angle = _HALF_PI - angle if high > wide else angle
@@ -57,7 +58,8 @@ def directions(patch: Float32, length: Float32, direction: Float32, angles: Floa
     for y in range(1, SIZE - 1):
         gradients(patch, y, float(DIRECTIONS), length, direction)
         for x in range(1, SIZE - 1):
-            raw[int(direction[x] + np.float32(0.5)) % DIRECTIONS] += TURN_WEIGHTS[y, x] * length[x]
+            nearest = np.uint32(direction[x] + np.float32(0.5))
+            raw[nearest if nearest < DIRECTIONS else np.uint32(0)] += TURN_WEIGHTS[y, x] * length[x]
     smooth, highest = np.zeros(DIRECTIONS), 0.0
     for k in range(DIRECTIONS):
         near, far = raw[k - 1] + raw[(k + 1) % DIRECTIONS], raw[k - 2] + raw[(k + 2) % DIRECTIONS]

@@ -9,6 +9,9 @@ from ...types import Float32
 
 SIZE = 31  # samples of a patch's side
 HALF = SIZE // 2
+# Gradients of a row are computed in whole vectors, some beyond the samples; a patch's array has room for them.
+WIDE = 32
+COLUMNS = WIDE + 2
 
 
 @kernel
@@ -25,21 +28,26 @@ def sample(level: Float32, x: float, y: float, xx: float, xy: float, yx: float, 
     inside = reach_x <= x <= most_x - reach_x and reach_y <= y <= most_y - reach_y
     right, down = np.float32(xx), np.float32(yx)
     zero = np.float32(0)
+    wide, one = np.uint32(columns), np.uint64(1)
+    place = np.empty(SIZE, np.uint32)
+    across, along = np.empty(SIZE, np.float32), np.empty(SIZE, np.float32)
     for j in range(SIZE):
         left = np.float32(x + (j - HALF) * xy - HALF * xx)
         top = np.float32(y + (j - HALF) * yy - HALF * yx)
+        # Apart from what follows, so that several places are computed at once.
         for i in range(SIZE):
             u, v = left + np.float32(i) * right, top + np.float32(i) * down
             if not inside:
                 u, v = min(max(u, zero), most_x), min(max(v, zero), most_y)
-            column, row = np.uint32(u), np.uint32(v)
-            u, v = u - np.float32(column), v - np.float32(row)
-            at = np.uint64(row) * np.uint64(columns) + np.uint64(column)
+            column, row = np.int32(u), np.int32(v)
+            across[i], along[i] = u - np.float32(column), v - np.float32(row)
+            place[i] = np.uint32(row) * wide + np.uint32(column)
+        for i in range(SIZE):
+            at = np.uint64(place[i])
             below = at + np.uint64(columns)
-            one = np.uint64(1)
-            upper = values[at] + u * (values[at + one] - values[at])
-            lower = values[below] + u * (values[below + one] - values[below])
-            patch[j, i] = upper + v * (lower - upper)
+            upper = values[at] + across[i] * (values[at + one] - values[at])
+            lower = values[below] + across[i] * (values[below + one] - values[below])
+            patch[j, i] = upper + along[i] * (lower - upper)
 
 
 def gauss(sigma: float) -> Float32:

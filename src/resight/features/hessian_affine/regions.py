@@ -7,7 +7,7 @@ import numpy as np
 from ..._numba import kernel
 from ...types import Float32, Float64, Int64
 from .describe import MOST_ANGLES, STEP, TURN_STEP, directions, histogram
-from .patch import SIZE, sample
+from .patch import COLUMNS, SIZE, sample
 from .pyramid import level_of
 from .shape import BLUR, adapt
 from .shape import STEP as SHAPE_STEP
@@ -19,8 +19,8 @@ def regions(values: Float32, octaves: Int64, points: Float64, upright: bool, fou
 
     Returns how many. A point whose shape is not found is passed over; one with several directions becomes several.
     """
-    patch = np.zeros((SIZE, SIZE), np.float32)
-    length, direction = np.zeros(SIZE, np.float32), np.zeros(SIZE, np.float32)
+    patch = np.zeros((SIZE, COLUMNS), np.float32)
+    length, direction = np.zeros(COLUMNS, np.float32), np.zeros(COLUMNS, np.float32)
     angles = np.zeros(MOST_ANGLES)
     count = 0
     for n in range(len(points)):
