@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +65,22 @@ def test_results_are_those_of_one_place(searchers: RaySearchers, spread: Index, 
         for recipe in ("expanded", "density-hamming", "bow-negative"):
             assert same(spread.search(key="copy 1", recipe=recipe), index.search(key="copy 1", recipe=recipe))
         assert same(spread.compare(key="wall 0", other="wall 1"), index.compare(key="wall 0", other="wall 1"))
+
+
+def test_links_found_by_searchers_elsewhere_are_those_found_here(
+    searchers: RaySearchers, made: Path, tmp_path: Path
+) -> None:
+    found = []
+    for number, elsewhere in enumerate((None, searchers)):
+        copied = tmp_path / f"{number}.resight"
+        shutil.copytree(made, copied)
+        with Index.open(copied) as index:
+            if elsewhere:
+                index.spread(elsewhere)
+            assert index.learn.links() == len(index)
+            found.append({key: index.links(key) for key in index})
+    assert found[0] == found[1]
+    assert any(found[0].values())
 
 
 def test_the_command_line(cluster: Any, searchers: RaySearchers, made: Path) -> None:

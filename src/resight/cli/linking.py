@@ -9,6 +9,7 @@ import typer
 from ..errors import UsageError
 from ..wording import count
 from .app import AnIndex, AsJson, command, default_index
+from .arguments import ENGINE, RAY_ADDRESS
 from .output import counting, printable, say_compiling, say_json, stoppable
 
 
@@ -17,20 +18,29 @@ def link(
     place: AnIndex = None,
     again: Annotated[bool, typer.Option("--again", help="Look for the links of all pictures anew.")] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Forget all links.")] = False,
+    engine: ENGINE = "local",
+    ray_address: RAY_ADDRESS = None,
     as_json: AsJson = False,
 ) -> int:
     """Find out which indexed pictures show the same thing: searches follow such links.
 
     Each picture that has not looked for others yet does so. `resight index` does it for new pictures where an index has
     links, or at most 50,000 pictures. Groups of scenes are read from links. An interrupted run resumes where it
-    stopped.
+    stopped. With --engine ray the machines of a cluster do the searching; links are the same.
     """
+    from ..engine import engine_named
     from ..index import Index
     from ..warm import warm
 
     if again and forget:
         raise UsageError("give one of --again and --forget")
-    with Index.open(place or default_index()) as target, stoppable() as stop:
+    with (
+        Index.open(place or default_index()) as target,
+        engine_named(engine, address=ray_address).searchers() as searchers,
+        stoppable() as stop,
+    ):
+        if searchers:
+            target.spread(searchers)
         facts: dict[str, Any] = {"index": target.place}
         if forget:
             facts["forgotten"] = target.learn.forget_links()

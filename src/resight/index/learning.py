@@ -120,11 +120,12 @@ class Learning:
         """Find out which pictures show the same thing: each that has not asked yet asks once. How many have asked.
 
         For searches with the recipe ``linked`` (the default), ``Index.links``, and groups. Pictures that are added
-        later must ask, too: call this again. ``again``: all ask anew, as if the index were new. ``done`` hears of each.
-        ``stop`` is looked at now and then; what was found by then is kept.
+        later must ask, too: call this again. ``again``: all ask anew, as if the index were new. Searchers elsewhere
+        (``Index.spread``) do the work, if there are any. ``done`` hears of each. ``stop`` is looked at now and then;
+        what was found by then is kept.
         """
         with self._writing() as writer:
-            return link_pictures(writer, again=again, done=done, stop=stop)
+            return link_pictures(writer, again=again, grouped=self._index._grouped, done=done, stop=stop)
 
     def forget_links(self) -> bool:
         """Drop all links; False if there were none."""

@@ -12,13 +12,14 @@ from threadpoolctl import threadpool_limits
 
 from ..machine import processors
 from ..recipes import RECIPES
-from ..search import Candidate, Place, SegmentGroup, rank, stored_query
+from ..search import Candidate, Place, SegmentGroup, rank
 from ..store import LINK, Row, SegmentLinks, Snapshot, Writer, picture_id, set_confirmed
 from ..timing import Stopwatch
 
 T = TypeVar("T")
 NEAREST = 10  # best results that are kept of each picture, though geometry does not confirm them
 LEAST_BATCH, BATCHES = 1000, 20  # what was found is committed so often: an interruption costs one batch
+Grouped = Callable[[Snapshot], SegmentGroup]
 AFFORDABLE = 50_000  # pictures of an index up to which links are found as pictures are added
 
 
@@ -26,12 +27,14 @@ def link_pictures(
     writer: Writer,
     *,
     again: bool = False,
+    grouped: Grouped = SegmentGroup.local,
     done: Callable[[int], None] = lambda count: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> int:
     """Commit, then let every picture that has not asked yet (again: every one) ask which others show the same thing.
 
-    How many have asked. ``done`` hears of each; ``stop`` is looked at now and then: what was found by then is kept.
+    How many have asked. ``grouped`` says where segments are searched. ``done`` hears of each; ``stop`` is looked at now
+    and then: what was found by then is kept.
     """
     writer.commit()
     places = to_ask(writer.snapshot, again=again)
@@ -39,7 +42,7 @@ def link_pictures(
     for start in range(0, len(places), size):
         if stop():
             return start
-        _ask_and_keep(writer, places[start : start + size], done)
+        _ask_and_keep(writer, places[start : start + size], grouped, done)
     return len(places)
 
 
@@ -67,17 +70,17 @@ def to_ask(snapshot: Snapshot, *, again: bool) -> list[Place]:
 
 
 def ask(
-    snapshot: Snapshot,
+    group: SegmentGroup,
     places: Sequence[Place],
     told: Callable[[Place, Row, Sequence[Candidate]], T],
     done: Callable[[int], None],
 ) -> list[T]:
     """Let these pictures ask, in several threads; what ``told`` makes of each one's candidates, itself among them."""
-    group, recipe = SegmentGroup.local(snapshot), RECIPES["verified"]
+    recipe = RECIPES["verified"]
 
     def answer(picture: tuple[Place, Row]) -> T:
         place, row = picture
-        query = stored_query(snapshot, snapshot.segments[place[0]], row)
+        (query,) = group.stored_queries([(place[0], row)])
         candidates, _ = rank(group, [query], count=NEAREST, recipe=recipe, watch=Stopwatch())
         done(1)
         return told(place, row, candidates)
@@ -86,10 +89,10 @@ def ask(
         return list(pool.map(answer, zip(places, group.rows(places), strict=True)))
 
 
-def _ask_and_keep(writer: Writer, places: Sequence[Place], done: Callable[[int], None]) -> None:
+def _ask_and_keep(writer: Writer, places: Sequence[Place], grouped: Grouped, done: Callable[[int], None]) -> None:
     """Let these pictures ask, and keep what they find."""
     snapshot = writer.snapshot
-    found = ask(snapshot, places, _links, done)
+    found = ask(grouped(snapshot), places, _links, done)
     kept: dict[int, SegmentLinks | None] = {}
     for number, segment in enumerate(snapshot.segments):
         mine = {place[1]: links for place, links in zip(places, found, strict=True) if place[0] == number}

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..options import LEAST_FEATURES
-from ..search import Candidate, Place
+from ..search import Candidate, Place, SegmentGroup
 from ..store import Mask, Row, Segment, Snapshot, Writer, index_size
 from ..store.manifest import CLUSTERS, CONTEXT, SIMILARITY
 from ..wording import count
@@ -77,9 +77,9 @@ def agreeing(snapshot: Snapshot, done: Callable[[int], None] = lambda count: Non
                 found[asking[0]][own[feature]] = True  # threads write the same, in whichever order
                 found[candidate.segment][posting] = True
 
-    places = to_ask(snapshot, again=True)
+    places, group = to_ask(snapshot, again=True), SegmentGroup.local(snapshot)
     for start in range(0, len(places), BATCH):
-        ask(snapshot, places[start : start + BATCH], mark, done)
+        ask(group, places[start : start + BATCH], mark, done)
     return found
 
 
