@@ -1,12 +1,15 @@
 """What links between pictures are worth, and what they cost.
 
     python benchmarks/links.py answers [--data FOLDER] [--cache FOLDER]
+    python benchmarks/links.py parts [--data FOLDER] [--cache FOLDER]
     python benchmarks/links.py growth [--data FOLDER] [--cache FOLDER]
     python benchmarks/links.py useful [--data FOLDER] [--cache FOLDER]
 
-answers: on the shared sets, how long a query takes by `linked` and by `expanded`, one after the other in one process,
-and how often hits are right that links led to; from these `linked_confidence` is fitted. Accuracy itself is what
-`resight evaluate` prints.
+answers: on the shared sets, how long a query takes from descriptors to result by `linked` and by `expanded`, one after
+the other in one process, and how often hits are right that links led to; from these `linked_confidence` is fitted.
+Accuracy itself is what `resight evaluate` prints.
+
+parts: accuracy of `linked` with the evidence of links alone, and with one kind of likeness after the other.
 
 growth: pictures of the shared sets, the distractors among them, are added to collections of 1,000 to 20,000 pictures.
 Beyond the shared ones those are made: a real picture with its words exchanged for others.
@@ -25,18 +28,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, count, islice
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from resight.evaluation.cache import read
 from resight.evaluation.datasets import load
-from resight.evaluation.runner import Runner
+from resight.evaluation.measures import score
+from resight.evaluation.runner import Runner, measures_of
 from resight.learn import link_pictures
 from resight.learn.useful import agreeing, with_floor
 from resight.machine import cache_folder, processors
 from resight.recipes import RECIPES
-from resight.search import SegmentGroup, quantise, search
+from resight.search import SegmentGroup, likeness, quantise, search
 from resight.store import Entry, SegmentLinks, Snapshot, Writer, create, open_snapshot, read_manifest
 from resight.store.manifest import LINKS
 from resight.vocabulary import Assigner, Vocabulary
@@ -45,6 +51,12 @@ DATA = Path(os.environ.get("RESIGHT_DATA") or Path(__file__).parents[2] / "share
 SETS = {"oxford": "oxford_dev", "holidays": "holidays", "ukbench": "ukbench"}
 FLOORS = (0, 100, 200, 400, 800)
 MEASURED = {"linked": RECIPES["linked"], "verified": RECIPES["verified"]}
+PARTS: dict[str, dict[str, Any]] = {
+    "evidence alone": {"SURE": 0, "LIKELY": 0, "SCALING": 0.0},
+    "and likeness to sure pictures": {"LIKELY": 0, "SCALING": 0.0},
+    "and to likely ones": {"SCALING": 0.0},
+    "and local scaling: all": {"SCALING": likeness.SCALING},
+}
 SIZES, ADDED = (1_000, 5_000, 20_000), 300
 NAMES = "linked", "expanded"
 
@@ -75,8 +87,8 @@ def answers(data: Path, cache: Path) -> None:
                     continue
                 features = read(file)
                 for each in NAMES:
-                    asked = quantise(assigner, features, RECIPES[each].assign)
                     started = time.perf_counter()
+                    asked = quantise(assigner, features, RECIPES[each].assign)
                     hits = search(group, [asked], top=200, recipe=RECIPES[each]).hits
                     times[each].append(time.perf_counter() - started)
                     if each == "linked":
@@ -102,6 +114,29 @@ def answers(data: Path, cache: Path) -> None:
                     f"{name}: hits by links of confidence {low} and more: {len(some)}, "
                     f"said {some[:, 0].mean():.3f}, right {some[:, 1].mean():.3f}"
                 )
+
+
+def parts(data: Path, cache: Path) -> None:
+    recipe = RECIPES["linked"]
+    for name, folder in SETS.items():
+        dataset = load(name, data / folder, limit=None, distractors=())
+        prepared = Runner(cache=cache, processes=processors()).prepare(dataset, recipe.features)
+        link(prepared.index)
+        found: dict[str, list[tuple[str, ...]]] = {part: [] for part in PARTS}
+        with open_snapshot(prepared.index) as snapshot, threadpool_limits(1):
+            group, assigner = SegmentGroup.local(snapshot), Assigner(snapshot.vocabulary)
+            for file in prepared.queries:
+                query = quantise(assigner, read(file), recipe.assign) if file else None
+                for part, constants in PARTS.items():
+                    with patch.multiple(likeness, **constants):
+                        hits = search(group, [query], top=snapshot.pictures, recipe=recipe).hits if query else ()
+                    found[part].append(tuple(hit.key for hit in hits))
+        truths = [query.truth for query in dataset.queries]
+        for part, rankings in found.items():
+            means = score(rankings, truths, measures_of(dataset), database=len(dataset.images)).means
+            print(
+                f"{name}: {part}: " + ", ".join(f"{measure} {mean:.4f}" for measure, mean in means.items()), flush=True
+            )
 
 
 def real(indexes: list[Path]) -> Iterator[Entry]:
@@ -197,11 +232,11 @@ def useful(data: Path, cache: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("answers", "growth", "useful"))
+    parser.add_argument("part", choices=("answers", "parts", "growth", "useful"))
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--cache", type=Path, default=cache_folder())
     chosen = parser.parse_args()
-    {"answers": answers, "growth": growth, "useful": useful}[chosen.part](chosen.data, chosen.cache)
+    {"answers": answers, "parts": parts, "growth": growth, "useful": useful}[chosen.part](chosen.data, chosen.cache)
 
 
 if __name__ == "__main__":
