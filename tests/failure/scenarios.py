@@ -46,7 +46,7 @@ KEPT_A = replace(OTHER_A, metadata=A.metadata)  # as a build stores it: what was
 NO_FEATURES = entry("none", 8, features=0)
 Z = entry("z", 9)
 COMPLETE = {e.key: complete(e) for e in (B, C, D, E, OTHER_A, NO_FEATURES)}
-LARGE = entry("large", 10, features=40)  # makes lists long enough for cells
+LARGE = entry("large", 10, features=40)
 
 Content = dict[str, Stored]
 Files = frozenset[tuple[str, bytes | None]]

@@ -8,7 +8,6 @@ from .entry import Entry, Known
 from .links import LINK, SegmentLinks, picture_id
 from .manifest import Manifest, Settings
 from .manifest import read as read_manifest
-from .merge import clusters_of
 from .refusals import Refusal
 from .remote import Remote, RemoteWriter
 from .segment import Segment
@@ -34,7 +33,6 @@ __all__ = [
     "Snapshot",
     "Writer",
     "check",
-    "clusters_of",
     "clusters_to_visit",
     "create",
     "index_size",
