@@ -6,7 +6,7 @@ Bags of words with L1, without and with context terms (CDM). The pictures of UKb
 pictures of 1000 features each, whose words are drawn from three pictures of Holidays and the distractors (500, 300 and
 200 of each), so that words occur together as they do in real ones. EER is a quarter of N-S (CDM-07 §5.1).
 For each query the ways of searching take turns, in one thread: all pictures, and some clusters, of whose pictures those
-nearest on the principal axes are scored.
+nearest on the principal axes are scored. Times are of the processor, so that other work on the machine hardly matters.
 """
 
 from __future__ import annotations
@@ -37,12 +37,11 @@ CASES = (
     (10_000, 200, "k-means"),
     (30_000, 300, "k-means"),
     (100_000, 400, "k-means"),
-    (100_000, 400, "random"),
     (300_000, 800, "k-means"),
 )
 MIX = (500, 300, 200)
 # Share of the clusters that is visited, and pictures that are scored.
-WAYS = ((0.1, 300), (0.2, 300), (0.2, 500), (0.3, 500), (0.3, 700), (1.0, 1000))
+WAYS = ((0.1, 300), (0.2, 300), (0.2, 500), (0.3, 500), (0.3, 700), (1.0, 500), (1.0, 1000))
 SHOWN_WAY = (0.2, 500)  # in the plot
 MOST_WITH_TERMS = 100_000  # pictures: for more of them, context terms would take an hour
 REFERENCES = 5000
@@ -146,9 +145,9 @@ def measure(collection: Collection, arranged: Arranged, terms: Float32 | None) -
     for number, group in enumerate(collection.groups):
         query = Query.of_words(collection.words[number])
         for way in ways:
-            started = time.perf_counter()
+            started = time.thread_time()
             found = search(query, arranged, terms, way)
-            seconds[way].append(time.perf_counter() - started)
+            seconds[way].append(time.thread_time() - started)
             shown = arranged.order[found]
             right[way] += int((collection.groups[shown[shown < len(collection.groups)]] == group).sum())
     return {way: Figures(1e3 * float(np.median(seconds[way])), right[way] / 4 / len(collection.groups)) for way in ways}
@@ -160,6 +159,7 @@ def search(query: Query, arranged: Arranged, terms: Float32 | None, way: Way) ->
     if way:
         share, scored = way
         visit = arranged.clusters.visit(query.words.word, round(share * len(arranged.clusters.entries)))
+        assert segment.bounds is not None
         picture, distance = compared(arranged.code, segment.bounds, visit)
         if terms is not None:
             distance *= terms[picture] ** 2

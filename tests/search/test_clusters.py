@@ -32,8 +32,8 @@ COUNT = 4
 KEYS = [f"{thing} {view}" for thing in range(6) for view in range(3)]
 
 
-def probing(recipe: str, probe: int, **given: int) -> Recipe:
-    return replace(RECIPES[recipe], clusters=ClusterOptions(probe=probe, **given))
+def probing(recipe: str, probe: int, *, scored: int = 300) -> Recipe:
+    return replace(RECIPES[recipe], clusters=ClusterOptions(probe=probe, scored=scored))
 
 
 def view(key: str) -> Pixels:

@@ -114,7 +114,7 @@ def find_words(word: Int32, begin: Int64, end: Int64, wanted: Bytes, row: Int64,
             row[found] = r
             found += np.uint64(wanted[np.uint32(word[r])])  # without a branch, which would often be mispredicted
         ends[i] = found
-    return found
+    return int(found)
 
 
 @kernel
