@@ -190,14 +190,14 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "build": Scenario([A, B, C, D], [KEPT_A, B, C, D, E, NO_FEATURES], _two_segments, _build, operations=65),
     "build with similarity": Scenario(
-        [A, E, LARGE], [A, B, E, LARGE], _with_similarity, _build_with_similarity, operations=49, kept=(1, 1)
+        [A, E, LARGE], [A, B, E, LARGE], _with_similarity, _build_with_similarity, operations=59, kept=(1, 1)
     ),
     "automatic merge": Scenario([A, B, C], [A, B, C, D, E], _one_segment, _merge_automatically, operations=55),
     "remove all": Scenario([A, B, C, D], [], _two_segments, _remove_all, operations=10),
     "merge": Scenario([A, C, D], [A, C, D], _with_removals, _merge, operations=30),
     "learn context": Scenario([A, C, D], [A, C, D], _with_removals, _learn_context, operations=14),
-    "cluster": Scenario([A, D, LARGE], [A, D, LARGE], _with_much, _cluster, operations=41),
-    "uncluster": Scenario([A, E, LARGE], [A, E, LARGE], _with_clusters, _uncluster, operations=35),
+    "cluster": Scenario([A, D, LARGE], [A, D, LARGE], _with_much, _cluster, operations=53),
+    "uncluster": Scenario([A, E, LARGE], [A, E, LARGE], _with_clusters, _uncluster, operations=40),
     "change and merge with all columns": Scenario(
         [complete(A), COMPLETE["b"], COMPLETE["c"], COMPLETE["d"]],
         [COMPLETE[key] for key in ("a", "b", "c", "e", "none")],
@@ -218,10 +218,10 @@ SCENARIOS: dict[str, Scenario] = {
         [A, E, LARGE], [A, E, LARGE], _with_similarity, _forget_similarity, operations=11, kept=(1, None)
     ),
     "add and merge with clusters and similarity": Scenario(
-        [A, E, LARGE], [A, B, E, LARGE], _with_similarity, _add_and_merge, operations=76, kept=(1, 1)
+        [A, E, LARGE], [A, B, E, LARGE], _with_similarity, _add_and_merge, operations=97, kept=(1, 1)
     ),
     "cluster again with similarity": Scenario(
-        [A, E, LARGE], [A, E, LARGE], _with_similarity, _cluster_again, operations=45, kept=(1, 1)
+        [A, E, LARGE], [A, E, LARGE], _with_similarity, _cluster_again, operations=57, kept=(1, 1)
     ),
 }
 
