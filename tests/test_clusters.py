@@ -236,6 +236,13 @@ def test_pictures_can_come_one_at_a_time() -> None:
     assert clusters.place([]).cluster.tolist() == []
 
 
+def test_vectors_equal_their_twin() -> None:
+    clusters, shown = learn(pictures(), dimensions=25), pictures(7)
+    right = dense(shown, clusters.idf) @ clusters.axes.astype(float) - clusters.mean
+    right /= np.linalg.norm(right, axis=1, keepdims=True)
+    assert np.allclose(clusters.vectors(shown), right, atol=1e-5)
+
+
 def test_codes_are_vectors_in_steps() -> None:
     for dimensions, step in ((4, 1 / 127), (49, 6 / 7 / 127)):
         clusters = learn(pictures(), count=3, dimensions=dimensions)

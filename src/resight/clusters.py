@@ -83,8 +83,11 @@ class Clusters:
 
     def vectors(self, pictures: Iterable[Int32]) -> Float32:
         """(n, d) of unit length."""
-        found = [value @ self.axes[word] for word, value in (_weighted(words, self.idf) for words in pictures)]
-        return _unit(np.array(found, np.float32).reshape(-1, len(self.mean)) - self.mean)
+        found = []
+        for words in pictures:
+            found.append(np.zeros(self.dimensions, np.float32))
+            add_rows(self.axes, *_weighted(words, self.idf), found[-1])
+        return _unit(np.array(found, np.float32).reshape(-1, self.dimensions) - self.mean)
 
     def place(self, pictures: Iterable[Int32]) -> Placed:
         """The cluster and the code of each picture."""
@@ -143,9 +146,9 @@ def compared(code: Int8, bounds: Int64, visit: Visit) -> tuple[Int64, Float32]:
     code: (n, d) of pictures in the order of clusters, which bounds[c] … bounds[c + 1] are those of.
     """
     room = int((bounds[visit.clusters + 1] - bounds[visit.clusters]).sum())
-    picture, likeness = np.empty(room, np.int64), np.empty(room, np.int32)
-    compare_codes(code, bounds, visit.clusters, visit.code, picture, likeness)
-    return picture, np.float32(2) - likeness * np.float32(2 * _step(code.shape[1]) ** 2)
+    picture, product = np.empty(room, np.int64), np.empty(room, np.int32)
+    compare_codes(code, bounds, visit.clusters, visit.code, picture, product)
+    return picture, np.float32(2) - product.astype(np.float32) * np.float32(2 * _step(code.shape[1]) ** 2)
 
 
 def _step(dimensions: int) -> float:
@@ -154,7 +157,16 @@ def _step(dimensions: int) -> float:
 
 
 @kernel
-def compare_codes(code: Int8, bounds: Int64, clusters: Int64, query: Int8, picture: Int64, likeness: Int32) -> None:
+def add_rows(axes: Float32, word: Int32, value: Float32, total: Float32) -> None:
+    """total += Σ value · the word's row. In order, so that codes are the same wherever they are made."""
+    for i in range(len(word)):
+        row, share = axes[word[i]], value[i]
+        for axis in range(len(total)):
+            total[axis] += share * row[axis]
+
+
+@kernel
+def compare_codes(code: Int8, bounds: Int64, clusters: Int64, query: Int8, picture: Int64, product: Int32) -> None:
     """Write the pictures of some clusters, and the product of each one's code and the query's."""
     at = 0
     for cluster in clusters:
@@ -162,7 +174,7 @@ def compare_codes(code: Int8, bounds: Int64, clusters: Int64, query: Int8, pictu
             total = np.int32(0)
             for axis in range(len(query)):
                 total += np.int32(code[i, axis]) * np.int32(query[axis])
-            picture[at], likeness[at] = i, total
+            picture[at], product[at] = i, total
             at += 1
 
 

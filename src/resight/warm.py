@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from ._numba import telling
-from .clusters import Visit, compared
+from .clusters import Visit, add_rows, compared
 from .features import DETECTORS, extract
 from .options import FeatureOptions, HammingOptions, KnnOptions, ScoringOptions, VerifyOptions
 from .postings import GEOMETRY, build, of_picture
@@ -66,6 +66,7 @@ def _run_kernels(scoring: Sequence[ScoringOptions], detectors: Iterable[str]) ->
     if any(options.measure == "knn" for options in scoring):
         _warm_neighbours(query)
     segment.only(np.zeros(1, np.int64)).find(words.word, "image")
+    add_rows(np.zeros((1, 1), np.float32), words.word, *np.zeros((2, 1), np.float32))
     compared(np.zeros((1, 1), np.int8), np.array([0, 1]), Visit(np.zeros(1, np.int64), np.zeros(1, np.int8)))
     replace(segment, alive=~segment.alive).living(words.word)
     distinct(words.word, words.signature, 0)

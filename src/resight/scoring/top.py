@@ -30,4 +30,5 @@ def largest(values: Float32 | Int32, count: int) -> Int64:
         above = np.flatnonzero(values >= np.partition(some, len(some) - last)[len(some) - last])
         likely = above if len(above) >= count else likely
     left = values[likely]
-    return likely[left >= np.partition(left, len(left) - count)[len(left) - count]]
+    chosen: Int64 = likely[left >= np.partition(left, len(left) - count)[len(left) - count]]
+    return chosen
