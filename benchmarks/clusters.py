@@ -43,7 +43,7 @@ CASES = (
 MIX = (500, 300, 200)
 # Share of the clusters that is visited, and pictures that are scored.
 WAYS = ((0.1, 300), (0.2, 250), (0.2, 300), (0.2, 500), (0.3, 500), (0.3, 700), (1.0, 500), (1.0, 1000))
-SHOWN_WAY = (0.2, 300)  # in the plot
+SHOWN_WAY = (0.2, 500)  # in the plot
 MOST_WITH_TERMS = 100_000  # pictures: for more of them, context terms would take an hour
 REFERENCES = 5000
 SHOWN = 20
