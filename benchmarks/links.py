@@ -216,7 +216,7 @@ def useful(data: Path, cache: Path) -> None:
                 (Path(place) / "features").symlink_to(cache / "features")
                 if floor is not None:
                     with Writer(shrunk) as writer:
-                        writer.arrange(None, 0, {}, useful=with_floor(writer.snapshot, agreed, floor))
+                        writer.arrange(None, {}, useful=with_floor(writer.snapshot, agreed, floor))
                 rows = Runner(cache=Path(place), processes=processors()).evaluate(dataset, MEASURED).rows
                 features = read_manifest(shrunk).features / len(dataset.images)
             figures = "; ".join(

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from resight.clusters import Clusters, _apart, _principal_axes, _terms
+from resight.clusters import Clusters, Visit, _apart, _principal_axes, _step, _terms, by_cluster, compared
 from resight.errors import UsageError
 from resight.options import ClusterOptions
 from resight.types import Int32
@@ -150,7 +152,7 @@ def test_few_clusters(kind: str, count: int) -> None:
     clusters = learn(pictures(), kind=kind, count=count)
     assert np.isfinite(clusters.delta).all()
     assert (clusters.delta > 0).all()
-    assert set(clusters.assign(pictures()).tolist()) == set(range(count))
+    assert set(clusters.place(pictures()).cluster.tolist()) == set(range(count))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -159,7 +161,7 @@ def test_pictures_that_are_all_alike(kind: str) -> None:
     clusters = learn(shown, kind=kind, count=3)
     assert np.isfinite(clusters.entries).all()
     assert np.isfinite(clusters.delta).all()
-    assert len(set(clusters.assign(shown).tolist())) == 1
+    assert len(set(clusters.place(shown).cluster.tolist())) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -169,7 +171,7 @@ def test_as_many_clusters_as_pictures(kind: str) -> None:
     clusters = learn(shown, kind=kind, count=10)
     assert np.isfinite(clusters.delta).all()
     assert np.isfinite(clusters.entries).all()
-    assert sorted(clusters.visit(shown[0]).tolist()) == list(range(10))
+    assert clusters.visit(shown[0], 10).clusters.tolist() == list(range(10))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -187,10 +189,10 @@ def test_each_entry_is_followed_by_the_nearest_that_is_left(kind: str) -> None:
 def test_groups_land_in_clusters_of_their_own(kind: str) -> None:
     clusters = learn(pictures(), kind=kind)
     for seed in (0, 7):  # those learnt from, and others
-        found = clusters.assign(pictures(seed)).reshape(EACH, GROUPS)
+        found = clusters.place(pictures(seed)).cluster.reshape(EACH, GROUPS)
         assert (found == found[0]).all()
         assert sorted(found[0].tolist()) == list(range(GROUPS))
-        assert [clusters.visit(words)[0] for words in pictures(seed)] == found.ravel().tolist()
+        assert [int(clusters.visit(words, 1).clusters[0]) for words in pictures(seed)] == found.ravel().tolist()
 
 
 def distances(clusters: Clusters, words: Int32) -> list[float]:
@@ -203,41 +205,97 @@ def distances(clusters: Clusters, words: Int32) -> list[float]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_visits_are_in_order_of_distance(kind: str) -> None:
+def test_visits_are_of_the_nearest(kind: str) -> None:
     clusters, others = learn(pictures(), kind=kind, count=12), pictures(7)
-    assigned = clusters.assign(others)
+    assigned = clusters.place(others).cluster
     assert assigned.dtype == np.int64
     for words, cluster in zip(others, assigned.tolist(), strict=True):
-        expected, visited = distances(clusters, words), clusters.visit(words).tolist()
-        assert sorted(visited) == list(range(12))
-        assert [expected[c] for c in visited] == pytest.approx(sorted(expected), abs=1e-3)
+        expected = distances(clusters, words)
+        for probe in range(1, 13):
+            visited = clusters.visit(words, probe).clusters.tolist()
+            assert len(visited) == probe
+            assert visited == sorted(visited)  # in the order of lists
+            assert sorted(expected[c] for c in visited) == pytest.approx(sorted(expected)[:probe], abs=1e-3)
+            assert cluster in visited
         assert expected[cluster] == pytest.approx(min(expected), abs=1e-3)
-        assert cluster == visited[0]
 
 
 def test_terms_change_what_is_nearest() -> None:
     clusters = learn(pictures(), kind="random", count=12)
     plain = [int(np.linalg.norm(clusters.entries - v, axis=1).argmin()) for v in clusters.vectors(pictures(7))]
-    assert clusters.assign(pictures(7)).tolist() != plain
+    assert clusters.place(pictures(7)).cluster.tolist() != plain
 
 
 def test_pictures_can_come_one_at_a_time() -> None:
     clusters = learn(pictures())
-    together = clusters.assign(words for words in pictures(7))
-    assert [int(clusters.assign([words])[0]) for words in pictures(7)] == together.tolist()
-    assert clusters.assign([]).tolist() == []
+    together = clusters.place(words for words in pictures(7))
+    for number, words in enumerate(pictures(7)):
+        (cluster,), (code,) = clusters.place([words])
+        assert (cluster, code.tolist()) == (together.cluster[number], together.code[number].tolist())
+        assert clusters.visit(words, 1).code.tolist() == code.tolist()
+    assert clusters.place([]).cluster.tolist() == []
+
+
+def test_vectors_equal_their_twin() -> None:
+    clusters, shown = learn(pictures(), dimensions=25), pictures(7)
+    right = dense(shown, clusters.idf) @ clusters.axes.astype(float) - clusters.mean
+    right /= np.linalg.norm(right, axis=1, keepdims=True)
+    assert np.allclose(clusters.vectors(shown), right, atol=1e-5)
+
+
+def test_codes_are_vectors_in_steps() -> None:
+    for dimensions, step in ((4, 1 / 127), (49, 6 / 7 / 127)):
+        clusters = learn(pictures(), count=3, dimensions=dimensions)
+        vectors, codes = clusters.vectors(pictures(7)), clusters.place(pictures(7)).code
+        right = np.clip(np.rint(vectors / step), -127, 127)
+        assert codes.dtype == np.int8
+        assert np.abs(codes - right).max() <= 1  # on the border between two steps
+        assert (codes != right).mean() < 0.01
+
+
+def test_pictures_of_a_group_are_most_alike() -> None:
+    clusters = learn(pictures())
+    cluster, code = clusters.place(pictures())
+    order, bounds = by_cluster(cluster, GROUPS)
+    for number, words in enumerate(pictures(7)):
+        picture, distance = compared(code[order], bounds, clusters.visit(words, GROUPS))
+        assert picture.tolist() == list(range(GROUPS * EACH))
+        best = order[np.argsort(distance, kind="stable")[:EACH]]
+        assert {int(i) % GROUPS for i in best} == {number % GROUPS}
+
+
+@given(seed=st.integers(0, 2**32), axes=st.sampled_from([1, 7, 64]))
+def test_comparing_codes_equals_its_twin(seed: int, axes: int) -> None:
+    rng = np.random.default_rng(seed)
+    code = rng.integers(-127, 128, (30, axes), np.int8)
+    bounds = np.concatenate([[0], np.sort(rng.integers(0, 31, 5)), [30]])
+    visit = Visit(np.flatnonzero(rng.random(6) < 0.5), rng.integers(-127, 128, axes, np.int8))
+    picture, distance = compared(code, bounds, visit)
+    inside = [i for c in visit.clusters.tolist() for i in range(bounds[c], bounds[c + 1])]
+    assert picture.tolist() == inside
+    products = code[inside].astype(np.int64) @ visit.code.astype(np.int64)
+    assert distance.tolist() == pytest.approx((2 - 2 * products * _step(axes) ** 2).tolist(), rel=1e-6, abs=1e-6)
+
+
+def test_some_clusters_stand_for_all() -> None:
+    for count, numbers in ((4, range(4)), (20, (0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13, 15, 16, 17, 19))):
+        clusters = learn(pictures(), kind="random", count=count)
+        spread = clusters.spread()
+        assert [visit.clusters.tolist() for visit in spread] == [[number] for number in numbers]
+        again = clusters.spread()
+        assert [visit.code.tolist() for visit in spread] == [visit.code.tolist() for visit in again]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_pictures_without_features(kind: str) -> None:
     nothing = np.zeros(0, np.int32)
     clusters = learn([*pictures(), nothing, nothing], kind=kind)
-    assert 0 <= int(clusters.assign([nothing])[0]) < GROUPS
-    assert sorted(clusters.visit(nothing).tolist()) == list(range(GROUPS))
+    assert 0 <= int(clusters.place([nothing]).cluster[0]) < GROUPS
+    assert clusters.visit(nothing, GROUPS).clusters.tolist() == list(range(GROUPS))
     alone = learn([nothing, nothing, nothing], kind=kind, count=2)
     assert np.isfinite(alone.entries).all()
     assert np.isfinite(alone.delta).all()
-    assert sorted(alone.visit(pictures()[0]).tolist()) == [0, 1]
+    assert alone.visit(pictures()[0], 2).clusters.tolist() == [0, 1]
 
 
 # --- what is learnt
@@ -252,13 +310,13 @@ def test_learning_twice_gives_the_same_bytes(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_round_trip(kind: str) -> None:
-    clusters = learn(pictures(), kind=kind, probe=3)
+    clusters = learn(pictures(), kind=kind, probe=3, scored=9)
     again = Clusters.from_bytes(clusters.to_bytes())
     assert again.options == clusters.options == options(kind=kind)  # how many to visit is not part of it
     for name in ("idf", "axes", "mean", "entries", "delta"):
         ours, theirs = getattr(clusters, name), getattr(again, name)
         assert (ours.dtype, ours.tobytes()) == (theirs.dtype, theirs.tobytes())
-    assert again.assign(pictures(7)).tolist() == clusters.assign(pictures(7)).tolist()
+    assert again.place(pictures(7)).cluster.tolist() == clusters.place(pictures(7)).cluster.tolist()
     assert again.to_bytes() == clusters.to_bytes()
 
 

@@ -5,6 +5,9 @@ pictures are compared with the clusters' medoids by L1. With thousands of words 
 of one thing have little in common with a third, and are often put into clusters far apart. So they are compared by the
 directions in which they vary most: square roots of unit-L1 tf-idf vectors, which have unit L2 norm, on their principal
 axes. A cluster's entry is a mean in that space (k-means) or a picture (k-medoids, random); pictures have context terms.
+
+On the same axes, in bytes, a query is then compared with the pictures of those clusters, so that only the nearest need
+be scored.
 """
 
 from __future__ import annotations
@@ -13,20 +16,43 @@ import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from ._numba import kernel
 from .arrays import arrays_of
 from .context import METHODS, Neighbours
 from .errors import UsageError
 from .options import ClusterOptions, ContextOptions, VocabularyOptions, from_dict, to_dict
-from .types import Float32, Float64, Int32, Int64
+from .types import Float32, Float64, Int8, Int32, Int64
 from .vocabulary import k_means
 from .wording import count
 
 ARRAYS = ("idf", "axes", "mean", "entries", "delta")
 SEED = 1  # of what is drawn at random: pictures to learn from, and where that starts
 ROUNDS = 6  # of subspace iteration: axes need not be exact
+MOST = 127  # the last step of a code, up and down
+RANGE = 6.0  # what it stands for: so many times the root mean square of a unit vector's components, but no more than 1
+SPREAD = 16  # clusters that stand for all
+
+
+class Placed(NamedTuple):
+    """Where pictures are among the clusters."""
+
+    cluster: Int64  # (n,)
+    code: Int8  # (n, d) on the principal axes
+
+    def rows(self, chosen: Int64 | npt.NDArray[np.bool_]) -> Placed:
+        return Placed(self.cluster[chosen], self.code[chosen])
+
+
+class Visit(NamedTuple):
+    """Where a query looks: into these clusters, for what is near to it."""
+
+    clusters: Int64  # sorted
+    code: Int8  # (d,)
 
 
 @dataclass(frozen=True)
@@ -47,7 +73,7 @@ class Clusters:
             raise UsageError(
                 f"{count(len(pictures))} cannot make {options.count} clusters; take fewer, or add pictures first"
             )
-        options = replace(options, probe=0)  # not a matter of what is learnt
+        options = options.learnt
         axes, mean = _principal_axes(pictures, idf, options)
         empty = np.zeros((0, len(mean)), np.float32)
         blank = cls(idf, axes, mean, empty, np.zeros(0, np.float32), options)
@@ -57,18 +83,37 @@ class Clusters:
 
     def vectors(self, pictures: Iterable[Int32]) -> Float32:
         """(n, d) of unit length."""
-        found = [value @ self.axes[word] for word, value in (_weighted(words, self.idf) for words in pictures)]
-        return _unit(np.array(found, np.float32).reshape(-1, len(self.mean)) - self.mean)
+        found = []
+        for words in pictures:
+            found.append(np.zeros(self.dimensions, np.float32))
+            add_rows(self.axes, *_weighted(words, self.idf), found[-1])
+        return _unit(np.array(found, np.float32).reshape(-1, self.dimensions) - self.mean)
 
-    def assign(self, pictures: Iterable[Int32]) -> Int64:
-        """The cluster of each picture."""
-        nearest: Int64 = self._distances(self.vectors(pictures)).argmin(axis=1)
-        return nearest
+    def place(self, pictures: Iterable[Int32]) -> Placed:
+        """The cluster and the code of each picture."""
+        vectors = self.vectors(pictures)
+        return Placed(self._distances(vectors).argmin(axis=1), self._codes(vectors))
 
-    def visit(self, words: Int32) -> Int64:
-        """All clusters, the nearest to a query with these words first."""
-        (distance,) = self._distances(self.vectors([words]))
-        return np.argsort(distance, kind="stable")
+    def visit(self, words: Int32, probe: int) -> Visit:
+        """The ``probe`` clusters nearest to a query with these words."""
+        vectors = self.vectors([words])
+        (distance,) = self._distances(vectors)
+        return Visit(np.sort(np.argsort(distance, kind="stable")[:probe]), self._codes(vectors)[0])
+
+    @property
+    def dimensions(self) -> int:
+        return len(self.mean)
+
+    def spread(self) -> list[Visit]:
+        """Some clusters, evenly spread, each to be visited for pictures that it takes no query to choose."""
+        numbers = np.unique(np.linspace(0, len(self.entries) - 1, SPREAD).astype(np.int64))
+        codes = np.random.default_rng(SEED).integers(-MOST, MOST, (len(numbers), self.dimensions), np.int8)
+        return [Visit(np.array([number]), code) for number, code in zip(numbers.tolist(), codes, strict=True)]
+
+    def _codes(self, vectors: Float32) -> Int8:
+        """In steps; what lies beyond the last, which is rare, becomes the last."""
+        steps: Float32 = np.clip(np.rint(vectors / np.float32(_step(self.dimensions))), -MOST, MOST)
+        return steps.astype(np.int8)
 
     def _distances(self, vectors: Float32) -> Float32:
         """d(q, entry) · δ of the entry."""
@@ -93,6 +138,44 @@ def by_cluster(cluster: Int64, count: int) -> tuple[Int64, Int64]:
     """The pictures in the order of their clusters, and where in it each of ``count`` clusters begins, (count + 1,)."""
     order = np.argsort(cluster, kind="stable")
     return order, np.searchsorted(cluster[order], np.arange(count + 1))
+
+
+def compared(code: Int8, bounds: Int64, visit: Visit) -> tuple[Int64, Float32]:
+    """The pictures of the visited clusters, and the squared distance of each to the query, as their codes have it.
+
+    code: (n, d) of pictures in the order of clusters, which bounds[c] … bounds[c + 1] are those of.
+    """
+    room = int((bounds[visit.clusters + 1] - bounds[visit.clusters]).sum())
+    picture, product = np.empty(room, np.int64), np.empty(room, np.int32)
+    compare_codes(code, bounds, visit.clusters, visit.code, picture, product)
+    return picture, np.float32(2) - product.astype(np.float32) * np.float32(2 * _step(code.shape[1]) ** 2)
+
+
+def _step(dimensions: int) -> float:
+    """What a unit of a code stands for."""
+    return float(min(1.0, RANGE / np.sqrt(dimensions)) / MOST)
+
+
+@kernel
+def add_rows(axes: Float32, word: Int32, value: Float32, total: Float32) -> None:
+    """total += Σ value · the word's row. In order, so that codes are the same wherever they are made."""
+    for i in range(len(word)):
+        row, share = axes[word[i]], value[i]
+        for axis in range(len(total)):
+            total[axis] += share * row[axis]
+
+
+@kernel
+def compare_codes(code: Int8, bounds: Int64, clusters: Int64, query: Int8, picture: Int64, product: Int32) -> None:
+    """Write the pictures of some clusters, and the product of each one's code and the query's."""
+    at = 0
+    for cluster in clusters:
+        for i in range(bounds[cluster], bounds[cluster + 1]):
+            total = np.int32(0)
+            for axis in range(len(query)):
+                total += np.int32(code[i, axis]) * np.int32(query[axis])
+            picture[at], product[at] = i, total
+            at += 1
 
 
 def _weighted(words: Int32, idf: Float32) -> tuple[Int32, Float32]:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 Bytes = npt.NDArray[np.uint8]
 Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]
+Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt32 = npt.NDArray[np.uint32]

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 
 from ._numba import telling
+from .clusters import Visit, add_rows, compared
 from .features import DETECTORS, extract
 from .options import FeatureOptions, HammingOptions, KnnOptions, ScoringOptions, VerifyOptions
 from .postings import GEOMETRY, build, of_picture
@@ -67,9 +68,9 @@ def _run_kernels(scoring: Sequence[ScoringOptions], detectors: Iterable[str]) ->
             score_all(query, [segment], scope)
     if any(options.measure == "knn" for options in scoring):
         _warm_neighbours(query)
-    two = build([(words, query.geometry)] * 2, words=1)  # as many postings as it takes to have cells
-    clustered = SegmentView.of(two, pictures=2, bounds=np.array([0, 2]))
-    clustered.find(words.word, np.zeros(1, np.int64), "image")
+    segment.only(np.zeros(1, np.int64)).find(words.word, "image")
+    add_rows(np.zeros((1, 1), np.float32), words.word, *np.zeros((2, 1), np.float32))
+    compared(np.zeros((1, 1), np.int8), np.array([0, 1]), Visit(np.zeros(1, np.int64), np.zeros(1, np.int8)))
     replace(segment, alive=~segment.alive).living(words.word)
     distinct(words.word, words.signature, 0)
     of_picture(lists, 0, 0)
@@ -77,7 +78,7 @@ def _run_kernels(scoring: Sequence[ScoringOptions], detectors: Iterable[str]) ->
     byte = nothing.astype(np.uint8)
     CellSearch(byte, Cells(byte, np.zeros(1, np.int32))).search(nothing, 1)
     TreeSearch(nothing, Tree(nothing[:0], np.ones(2, np.int64))).search(nothing, 1)
-    matches(words, segment, np.zeros(1, np.int32), VerifyOptions().threshold)
+    matches(words, words.word, lists, np.zeros(1, np.int32), VerifyOptions().threshold)
     found = np.zeros((2, 4), np.int64)  # of a single match the columns would be contiguous, which is another type
     one_to_one(found[:, 0], found[:, 2], found[:, 3], np.zeros(2, np.int64))
     blank = Picture(np.zeros((32, 32), np.uint8), 32, 32)

@@ -168,6 +168,7 @@ def test_a_similarity_that_an_index_keeps(pictures: Path, index: Path) -> None:
         (["--set", "clusters.sample=2"], "options of clusters need --clusters"),
         (["--clusters", 2, "--set", "clusters.count=3"], "contradict each other"),
         (["--clusters", 2, "--set", "clusters.probe=3"], "resight search --probe"),
+        (["--clusters", 2, "--set", "clusters.scored=3"], "clusters.scored is a matter of searching"),
         (["--clusters", 0, "--set", "clusters.sample=2"], "clusters.sample is used only where clusters.count is at"),
         (["--clusters", 9], "4 pictures cannot make 9 clusters; take fewer, or add pictures first"),
     ],

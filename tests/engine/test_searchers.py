@@ -205,7 +205,7 @@ OWN: dict[str, Recipe] = {
 def test_own_recipes_and_some_clusters_alone(
     name: str, probe: int, asked: Callable[[Recipe], list[Query]], alone: Index, twin: Index
 ) -> None:
-    recipe = replace(OWN[name], clusters=ClusterOptions(probe=probe))
+    recipe = replace(OWN[name], clusters=ClusterOptions(probe=probe, scored=4))
     whole, *ends = asked(recipe)
     assert agree(twin, alone, [whole], recipe)
     assert agree(twin, alone, ends, recipe)

@@ -44,7 +44,7 @@ SMALL = 480  # bytes
 def make(folder: Path, *, seed: int = 0) -> Path:
     """Two segments, with all columns, context terms, clusters and a similarity.
 
-    The first has cells, and pictures were removed from it.
+    Pictures were removed from the first.
     """
     others = [entry(e.key, 20 + i + seed) for i, e in enumerate([A, B, C, D, E])] if seed else [A, B, C, D, E]
     build(folder, [complete(e) for e in [*others[:3], entry("large", 30 + seed, features=21)]], vocabulary_seed=seed)
@@ -70,7 +70,6 @@ FILES = [
     f"optional/context-{context_name(L1, NEAR)}-00000005.npz",
     "optional/similarity-00000006.npz",
     f"segments/{FIRST}/dead-00000004.npz",
-    f"segments/{FIRST}/cells.npy",
     *(f"segments/{segment}/terms-{context_name(L1, NEAR)}-00000005.npy" for segment in (FIRST, SECOND)),
     *(f"segments/{segment}/terms-learnt-00000006.npy" for segment in (FIRST, SECOND)),
     *(
@@ -78,7 +77,8 @@ FILES = [
         for segment in (FIRST, SECOND)
         for file in (
             "image.npy", "signature.npy", "geometry.npy", "code.npy", "offsets.npy", "df.npy", "squared.npy",
-            "bounds.npy", "sums.npy", "pictures.db",
+            "bounds.npy", "axes.npy", "forward-start.npy", "forward-word.npy", "forward-signature.npy",
+            "forward-geometry.npy", "forward-code.npy", "sums.npy", "pictures.db",
         )
     ),
 ]  # fmt: skip

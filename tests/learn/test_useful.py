@@ -121,6 +121,16 @@ def test_segments_do_not_matter(index: Index, tmp_path: Path) -> None:
         assert kept(other.snapshot) == kept(index.snapshot)
 
 
+def test_clusters_do_not_matter(index: Index, tmp_path: Path) -> None:
+    """Verification reads forward indexes where there are clusters; what is kept is told by places in the lists."""
+    shutil.copytree(index.path, tmp_path / "other.resight")
+    with Index.open(tmp_path / "other.resight") as other:
+        other.learn.clusters(ClusterOptions(count=2))
+        index.shrink(floor=20)
+        other.shrink(floor=20)
+        assert kept(other.snapshot) == kept(index.snapshot)
+
+
 def test_a_dry_run_says_what_would_be(index: Index) -> None:
     commit = index.info().commit
     heard: list[int] = []

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from resight.options import DensityOptions, ScoringOptions, TfIdfOptions, TfOptions
-from resight.postings import cells
 from resight.scoring import Query
 from resight.scoring.density import vote_in_order
 
@@ -126,18 +125,6 @@ def test_a_set_is_counted_for_each_word_by_itself() -> None:
     asked = picture([0, 1], [0, 0], feature=[0, 0])
     found = scores(asked, [segment_of(shown, 2, np.ones(2))], hamming(weights="density", mixture=LAMBDA))
     assert found == pytest.approx([2 * log(ODDS * 3 / (2 * 2) + 1), 0], rel=1e-6)
-
-
-def test_clusters_leave_scores_by_shells_as_they_are() -> None:
-    made = random_collection(3, k=12, pictures=40, assigned=2, removed=0.2)
-    bounds, clusters, options = np.array([0, 3, 11, 19, 28, 40]), np.array([1, 2, 4]), hamming(weights="density")
-    segment = made.segment
-    places = cells(segment.read(None, "image"), bounds)
-    visited = np.isin(np.repeat(np.arange(5), np.diff(bounds)), clusters)
-    whole = scores(made.query, [segment], options)
-    for some in (replace(segment, bounds=bounds), replace(segment, bounds=bounds, cells=lambda words: places)):
-        (found,) = score(made.query, [some], options=options, clusters=clusters)
-        assert found.tolist() == (whole * visited).tolist()
 
 
 def test_the_general_form_is_the_bag_of_words_form_with_one_set() -> None:

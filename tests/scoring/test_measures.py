@@ -182,7 +182,7 @@ def test_matches_equal_a_double_loop(seed: int) -> None:
             slot = slot_of[lists.image[posting]]
             if h <= 24 and slot >= 0 and h < expected.get((row, int(slot)), [0, 0, 0, 65])[3]:
                 expected[row, int(slot)] = [int(slot), row, int(posting), h]
-    found = matches(query, segment, slot_of, 24)
+    found = matches(query, *segment.find(query.word, "image", "signature"), slot_of, 24)
     assert found.tolist() == list(expected.values())
     assert len(expected) > 20
 
@@ -190,12 +190,10 @@ def test_matches_equal_a_double_loop(seed: int) -> None:
 def test_no_matches_is_an_empty_table() -> None:
     collection = random_collection(0)
     nobody = np.full(len(collection.pictures), -1, np.int32)
-    assert matches(collection.query.words, collection.segment, nobody, 24).shape == (0, 4)
-    everybody = np.zeros(len(collection.pictures), np.int32)
-    assert matches(quantised.picture([]).words, collection.segment, everybody, 24).shape == (
-        0,
-        4,
-    )
+    lists, words = collection.segment.read(None, "image", "signature"), collection.query.words
+    assert matches(words, words.word, lists, nobody, 24).shape == (0, 4)
+    everybody, nothing = np.zeros(len(collection.pictures), np.int32), quantised.picture([]).words
+    assert matches(nothing, nothing.word, lists, everybody, 24).shape == (0, 4)
 
 
 # --- edges

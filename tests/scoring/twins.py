@@ -69,25 +69,6 @@ def mark_distinct(word: Array, signature: Array, bits: int) -> Array:
     return marked
 
 
-def cells(offsets: Array, list_image: Array, bounds: Array) -> Array:
-    """Of resight.postings: how many of each list's pictures come before each bound."""
-    table = counts(offsets, list_image, int(bounds[-1]))
-    result: Array = np.pad(table.cumsum(axis=1), ((0, 0), (1, 0)))[:, bounds]
-    return result
-
-
-def find_cells(word: Array, begin: Array, end: Array, offsets: Array, list_image: Array, bounds: Array) -> Array:
-    """(m, 3) rows (row, from, to). Takes what the cells are made of instead of the cells."""
-    word_of = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    found = []
-    for row in range(len(word)):
-        for first, last in zip(bounds[begin], bounds[end], strict=True):
-            mine = np.flatnonzero((word_of == word[row]) & (list_image >= first) & (list_image < last))
-            if len(mine):
-                found.append([row, mine[0], mine[-1] + 1])
-    return np.array(found, np.int64).reshape(-1, 3)
-
-
 def scan_product(word: Array, value: Array, offsets: Array, list_image: Array, pictures: int) -> Array:
     result: Array = value.astype(float) @ counts(offsets, list_image, pictures)[word]
     return result

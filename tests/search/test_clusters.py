@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +11,15 @@ import numpy as np
 import pytest
 
 from resight import Index
+from resight.clusters import compared
 from resight.errors import UsageError
 from resight.features import extract
 from resight.images import from_array
 from resight.options import AssignOptions, ClusterOptions, FeatureOptions
 from resight.recipes import ALL_NEAREST, RECIPES, Recipe
-from resight.search import quantise
-from resight.store import check, open_snapshot
+from resight.scoring import Query
+from resight.search import SegmentGroup, quantise, stored_query
+from resight.store import Snapshot, check, open_snapshot
 from resight.types import Region
 from resight.vocabulary import Assigner, Vocabulary
 
@@ -29,8 +32,8 @@ COUNT = 4
 KEYS = [f"{thing} {view}" for thing in range(6) for view in range(3)]
 
 
-def probing(recipe: str, probe: int) -> Recipe:
-    return replace(RECIPES[recipe], clusters=ClusterOptions(probe=probe))
+def probing(recipe: str, probe: int, *, scored: int = 300) -> Recipe:
+    return replace(RECIPES[recipe], clusters=ClusterOptions(probe=probe, scored=scored))
 
 
 def view(key: str) -> Pixels:
@@ -45,8 +48,8 @@ def vocabulary(words: int, count: int) -> Vocabulary:
     return learnt_from(shown, features=FEATURES, words=words, vocabularies=count)
 
 
-# Words, vocabularies: with few words lists are long enough for cells.
-VOCABULARIES = {"cells": (300, 1), "three": (200, 3), "lists": (1000, 1)}
+# Words, vocabularies.
+VOCABULARIES = {"few": (300, 1), "three": (200, 3), "many": (1000, 1)}
 
 
 @pytest.fixture(scope="module", params=VOCABULARIES)
@@ -68,7 +71,6 @@ def views(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         index.commit()
     with open_snapshot(made[1].path) as snapshot:
         assert len(snapshot.segments) == 2
-        assert snapshot.segments[0].has_cells == (request.param != "lists")
     yield made[0], made[1]
     for index in made:
         index.close()
@@ -137,6 +139,63 @@ def test_scores_do_not_depend_on_visits(views: tuple[Index, Index]) -> None:
         assert len({known[hit.key] for hit in hits}) <= probe
 
 
+@pytest.mark.parametrize("recipe", ["bow-l1", "burst"])
+def test_the_nearest_pictures_alone_are_scored(views: tuple[Index, Index], recipe: str) -> None:
+    """With the scores that they have among all; and a picture is nearest to itself."""
+    flat, clusters = views
+    if clusters.info().vocabularies > 1:
+        pytest.skip("scores are made of ranks")
+    for key in KEYS[::4]:
+        right = {hit.key: hit.score for hit in flat.search(view(key), recipe=recipe, top=99).hits}
+        for scored in (1, 2, 5):
+            hits = clusters.search(view(key), recipe=probing(recipe, COUNT, scored=scored), top=99).hits
+            assert hits[0].key == key
+            assert len(hits) <= scored
+            assert {hit.key: hit.score for hit in hits}.items() <= right.items()
+
+
+def test_confidence_does_not_depend_on_what_is_scored(views: tuple[Index, Index]) -> None:
+    """It is judged by pictures that stand for all: here by all."""
+    flat, clusters = views
+    if clusters.info().vocabularies > 1:
+        pytest.skip("scores are made of ranks")
+    for key in ("1 1", "4 0"):
+        right = flat.search(view(key), recipe="verified").hits[0]
+        found = clusters.search(view(key), recipe=probing("verified", 1, scored=1)).hits[0]
+        assert (found.key, found.inliers, found.confidence) == (right.key, right.inliers, right.confidence)
+
+
+def test_context_terms_decide_which_are_nearest(views: tuple[Index, Index], tmp_path: Path) -> None:
+    _, clusters = views
+    if clusters.info().vocabularies > 1:
+        pytest.skip("one set of terms is enough")
+    recipe = "context-l1"
+    with Index.open(shutil.copytree(clusters.path, tmp_path / "copy")) as index:
+        index.learn.context(recipe)
+        snapshot, scoring, context = index.snapshot, RECIPES[recipe].scoring, RECIPES[recipe].context
+        group, (terms,) = SegmentGroup.local(snapshot), snapshot.terms(scoring, context)
+        for key in KEYS[::5]:
+            (words,) = (stored.words for stored in stored_pictures(snapshot, [key]))
+            (visit,) = snapshot.visits([words], COUNT)
+            everything = {}
+            for number, segment in enumerate(snapshot.segments):
+                assert segment.placed
+                assert segment.bounds is not None
+                for picture, distance in zip(*compared(segment.placed.code, segment.bounds, visit), strict=True):
+                    if segment.alive[picture]:
+                        everything[number, int(picture)] = distance * terms[number][picture] ** 2
+            nearest = group.nearest([visit], 4, RECIPES[recipe])
+            found = {(number, picture) for number, pictures in nearest.items() for picture in pictures.tolist()}
+            assert found == set(sorted(everything, key=lambda place: float(everything[place]))[:4])
+
+
+def stored_pictures(snapshot: Snapshot, keys: Sequence[str]) -> Iterator[Query]:
+    for key in keys:
+        located = snapshot.locate(key)
+        assert located
+        yield stored_query(snapshot, *located)
+
+
 def test_matches_are_located_in_clusters(views: tuple[Index, Index]) -> None:
     """Geometry is asked of the clusters of its candidates, and says what it says of an index without."""
     flat, clusters = views
@@ -189,8 +248,8 @@ def test_expansion_asks_in_the_same_clusters(views: tuple[Index, Index]) -> None
     if clusters.info().vocabularies > 1:
         pytest.skip("scores are made of ranks")
     right = {hit.key: hit.score for hit in flat.search(view("2 1"), top=99).hits if hit.inliers}
-    with open_snapshot(clusters.path) as snapshot:
-        assert snapshot.spread.tolist() == list(range(COUNT)), "all of so few stand for all"
+    sample = SegmentGroup.local(clusters.snapshot).sample
+    assert sum(len(pictures) for pictures in sample.values()) == len(KEYS), "all of so few stand for all"
     found = {hit.key: hit.score for hit in clusters.search(view("2 1"), recipe=probing("expanded", 1), top=99).hits}
     assert {key: found[key] for key in right} == pytest.approx(right, rel=1e-5)
 
@@ -205,8 +264,9 @@ def test_a_query_is_compared_with_clusters_as_a_picture_is(views: tuple[Index, I
             several = (AssignOptions(neighbours=n, ratio=ALL_NEAREST) for n in (1, 10))
             once, again = (quantise(assigner, found, options) for options in several)
             assert len(again.words) > 5 * len(once.words)
-            nearest = [snapshot.visit([asked.words], 1) for asked in (once, again)]
-            assert [n is not None and n.tolist() for n in nearest] == [[known[key]]] * 2
+            visits = snapshot.visits([once.words, again.words], 1)
+            assert [visit.clusters.tolist() for visit in visits] == [[known[key]]] * 2
+            assert visits[0].code.tolist() == visits[1].code.tolist()
 
 
 def test_a_picture_without_features_visits_something(views: tuple[Index, Index]) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,22 +19,22 @@ from resight import learn
 from resight.context import Reference, context_name
 from resight.errors import IndexDamagedError, UsageError
 from resight.options import ClusterOptions, StoreOptions
+from resight.postings import GEOMETRY
 from resight.scoring import Query
+from resight.search import Pictures, SegmentGroup
 from resight.store import Entry, Snapshot, Writer, check, clusters_to_visit, create, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.checked import block_sums, map_bytes
-from resight.store.manifest import OPTIONAL, FileRecord
-from resight.store.segment import BOUNDS, CELLS, FOLDER, SUMS
+from resight.store.manifest import OPTIONAL, FileRecord, SegmentRecord
+from resight.store.segment import AXES, BOUNDS, FOLDER, FORWARD, STARTS, SUMS
 
 from ..support import oracle
 from ..support.stored import (
-    INTER,
     L1,
     NEAR,
     NEVER_MERGE,
     NO_DETECTOR,
     QUERIES,
-    WORDS,
     QuickDisk,
     build,
     change,
@@ -50,9 +52,8 @@ from ..support.stored import (
 
 ENTRIES = [entry(f"{i:02d}", i) for i in range(12)]
 LATER = [entry(f"{i:02d}", i) for i in range(12, 18)]
-# Lists of 12 pictures have 73 postings: enough for the cells of 4 clusters of 12 words, and too few for those of 7.
-WITH_CELLS, WITHOUT = 4, 7
-COUNTS = pytest.mark.parametrize("count", [1, WITH_CELLS, WITHOUT, 12])
+SOME, MORE = 4, 7
+COUNTS = pytest.mark.parametrize("count", [1, SOME, MORE, 12])
 
 
 @pytest.fixture
@@ -79,7 +80,9 @@ def expect(folder: Path, entries: list[Entry], count: int) -> None:
     with opened(folder) as snapshot:
         assert snapshot.clusters
         assert len(snapshot.clusters.entries) == count
-        cluster_of = dict(zip(held, snapshot.clusters.assign(e.words.word for e in entries).tolist(), strict=True))
+        placed = snapshot.clusters.place(e.words.word for e in entries)
+        cluster_of = dict(zip(held, placed.cluster.tolist(), strict=True))
+        code_of = dict(zip(held, placed.code.tolist(), strict=True))
         for segment in snapshot.segments:
             assert segment.bounds is not None
             assert len(segment.bounds) == count + 1
@@ -87,18 +90,19 @@ def expect(folder: Path, entries: list[Entry], count: int) -> None:
                 if segment.alive[row.ordinal]:
                     mine = cluster_of[row.key]
                     assert segment.bounds[mine] <= row.ordinal < segment.bounds[mine + 1]
+                    assert segment.placed
+                    assert segment.placed.code[row.ordinal].tolist() == code_of[row.key]
         flat = rankings(snapshot)
         for probe in (count, count + 1, 99):
             assert rankings(snapshot, probe=probe) == flat
         for probe in range(1, count):
             for (measure, number), found in rankings(snapshot, probe=probe).items():
-                nearest = snapshot.clusters.visit(QUERIES[number].word)[:probe]
+                nearest = snapshot.clusters.visit(QUERIES[number].word, probe).clusters
                 visited = [key for key in held if cluster_of[key] in nearest]
                 assert found == sorted(found, key=lambda pair: (-pair[1], pair[0]))
                 right = oracle.scores(held, QUERIES[number], measure, visited)
                 assert dict(found) == pytest.approx(right, rel=1e-5)
-                if measure != INTER:  # else weights depend on what is visited
-                    assert found == [pair for pair in flat[measure, number] if pair[0] in visited]
+                assert found == [pair for pair in flat[measure, number] if pair[0] in visited]
 
 
 @COUNTS
@@ -110,7 +114,6 @@ def test_answers_stay_what_they_were(folder: Path, count: int, kind: str) -> Non
     expect(folder, ENTRIES, count)
     with opened(folder) as snapshot:
         assert len(snapshot.segments) == 1
-        assert snapshot.segments[0].has_cells == (count <= WITH_CELLS)
 
 
 @COUNTS
@@ -135,12 +138,12 @@ def test_life_goes_on(folder: Path, count: int) -> None:
 
 
 def test_segments_that_merge_by_themselves(folder: Path) -> None:
-    cluster(folder, WITH_CELLS)
+    cluster(folder, SOME)
     for e in LATER:
         change(folder, add=[e], options=StoreOptions(merge_factor=2))
     with opened(folder) as snapshot:
         assert 1 < len(snapshot.segments) < 1 + len(LATER)
-    expect(folder, [*ENTRIES, *LATER], WITH_CELLS)
+    expect(folder, [*ENTRIES, *LATER], SOME)
 
 
 def test_what_is_pending_is_put_into_clusters_too(folder: Path) -> None:
@@ -157,14 +160,14 @@ def test_what_is_pending_is_put_into_clusters_too(folder: Path) -> None:
 
 def test_other_clusters_and_none(folder: Path) -> None:
     before = state(folder)
-    cluster(folder, WITH_CELLS)
+    cluster(folder, SOME)
     first = {path.name for path in folder.glob("optional/clusters-*")}
-    cluster(folder, WITHOUT, kind="k-means")
-    expect(folder, ENTRIES, WITHOUT)
+    cluster(folder, MORE, kind="k-means")
+    expect(folder, ENTRIES, MORE)
     assert len(first) == len(first | {path.name for path in folder.glob("optional/clusters-*")}) - 1
     cluster(folder, 0)
     assert state(folder) == before
-    assert not {*folder.glob("optional/clusters-*"), *folder.rglob(BOUNDS), *folder.rglob(CELLS)}
+    assert not {*folder.glob("optional/clusters-*"), *folder.rglob(BOUNDS), *folder.rglob(f"{FORWARD}*")}
     assert leftovers(folder) == set()
     assert check(folder).problems == ()
     with opened(folder) as snapshot:
@@ -206,7 +209,7 @@ def test_context_terms_follow_their_pictures(folder: Path, count: int) -> None:
 def test_context_terms_are_the_same_before_and_after(folder: Path) -> None:
     learn_context(folder)
     before = terms(folder)
-    cluster(folder, WITH_CELLS)
+    cluster(folder, SOME)
     learn_context(folder)
     assert terms(folder) == before
 
@@ -322,7 +325,7 @@ def test_damaged_clusters_do_not_lock_the_index(folder: Path) -> None:
     (folder / record.name).write_bytes(data)
     assert state(folder)[0] == before[0]
     with opened(folder) as snapshot, pytest.raises(IndexDamagedError, match="drop it with `resight index --clusters 0"):
-        snapshot.visit([QUERIES[0]], 1)
+        snapshot.visits([QUERIES[0]], 1)
     cluster(folder, 0)
     assert check(folder).problems == ()
     assert state(folder) == before
@@ -344,18 +347,73 @@ def test_no_clusters_of_no_pictures(tmp_path: Path) -> None:
     assert state(folder)[0] == expected(ENTRIES)
 
 
-def test_visits_are_of_the_nearest_in_the_order_of_lists(folder: Path) -> None:
-    """Clusters that follow each other are then looked at in one go."""
-    cluster(folder, WITHOUT)
-    with opened(folder) as snapshot:
-        assert snapshot.clusters
-        for query in QUERIES:
-            nearest = snapshot.clusters.visit(query.word).tolist()
-            found = [snapshot.visit([query], probe) for probe in range(WITHOUT + 2)]
-            assert [f if f is None else f.tolist() for f in found] == [
-                None, *(sorted(nearest[:probe]) for probe in range(1, WITHOUT)), None, None
-            ]  # fmt: skip
-            assert nearest != sorted(nearest)
+def everything(snapshot: Snapshot) -> SegmentGroup:
+    return SegmentGroup.local(snapshot)
+
+
+def keys_of(snapshot: Snapshot, pictures: Pictures) -> set[str]:
+    return {
+        row.key
+        for number, ordinals in pictures.items()
+        for row in snapshot.segments[number].table.rows(ordinals.tolist())
+    }
+
+
+def test_the_nearest_are_chosen_over_all_segments(folder: Path, tmp_path: Path) -> None:
+    """By the product of codes, ties included; the same ones however they are spread over segments."""
+    cluster(folder, 4)
+    change(folder, add=LATER, remove=["05"])
+    held = [e for e in (*ENTRIES, *LATER) if e.key != "05"]
+    shutil.copytree(folder, tmp_path / "one")
+    change(tmp_path / "one", merge=True)
+    with opened(folder) as several, opened(tmp_path / "one") as one:
+        assert (len(several.segments), len(one.segments)) == (2, 1)
+        assert several.clusters
+        placed = several.clusters.place(e.words.word for e in held)
+        for query, probe, count in product(QUERIES, (1, 3, 4), (1, 4, 9, 99)):
+            (visit,) = several.visits([query], probe)
+            alike = {
+                e.key: int(code.astype(int) @ visit.code.astype(int))
+                for e, c, code in zip(held, *placed, strict=True)
+                if c in visit.clusters
+            }
+            least = sorted(alike.values())[-count:][0]
+            right = {key for key, likeness in alike.items() if likeness >= least}
+            for snapshot in (several, one):
+                assert keys_of(snapshot, everything(snapshot).nearest([visit], count)) == right
+        assert keys_of(several, everything(several).sample) == keys_of(one, everything(one).sample)
+        assert keys_of(one, everything(one).sample) == {e.key for e in held}, "so few stand for themselves"
+
+
+def test_clusters_of_an_early_version_are_not_searched(folder: Path) -> None:
+    """They have no forward index; merging makes one."""
+    cluster(folder, 2)
+    for record in manifests.read(folder).segments:
+        forget_forward(folder, record)
+    with (
+        opened(folder) as snapshot,
+        pytest.raises(UsageError, match="made by an early version; make them"),
+    ):
+        snapshot.visits([QUERIES[0]], 1)
+    assert check(folder).problems == ()
+    change(folder, add=LATER)
+    with opened(folder) as snapshot, pytest.raises(UsageError, match="made by an early version"):
+        snapshot.visits([QUERIES[0]], 1)
+    change(folder, merge=True)
+    expect(folder, [*ENTRIES, *LATER], 2)
+
+
+def forget_forward(folder: Path, record: SegmentRecord) -> None:
+    """As if an early version had written the segment, which has clusters."""
+    place = folder / FOLDER / record.name
+    files = {name: size for name, size in record.files.items() if name != AXES and not name.startswith(FORWARD)}
+    sums = io.BytesIO()
+    np.save(sums, np.concatenate([block_sums(map_bytes(place / name)) for name in files]))
+    (place / SUMS).write_bytes(sums.getvalue())
+    changed = replace(record, files=files, sums=FileRecord(SUMS, len(sums.getvalue()), zlib.crc32(sums.getvalue())))
+    manifest = manifests.read(folder)
+    records = tuple(changed if each == record else each for each in manifest.segments)
+    manifests.write(folder, replace(manifest, segments=records), QuickDisk())
 
 
 def test_visits_need_clusters(folder: Path) -> None:
@@ -363,18 +421,18 @@ def test_visits_need_clusters(folder: Path) -> None:
         opened(folder) as snapshot,
         pytest.raises(UsageError, match=r"has no clusters to choose from; make them .*, or search without"),
     ):
-        snapshot.visit([QUERIES[0]], 1)
+        snapshot.visits([QUERIES[0]], 1)
 
 
 def test_a_reader_keeps_the_clusters_of_its_commit(folder: Path) -> None:
     """It may need them for the first time when they are gone."""
-    cluster(folder, WITH_CELLS)
+    cluster(folder, SOME)
     with opened(folder) as asked, opened(folder) as not_yet:
         before = rankings(asked, probe=2)
-        cluster(folder, WITHOUT)
+        cluster(folder, MORE)
         assert rankings(not_yet, probe=2) == rankings(asked, probe=2) == before
         assert not_yet.clusters
-        assert len(not_yet.clusters.entries) == WITH_CELLS
+        assert len(not_yet.clusters.entries) == SOME
 
 
 def forge(folder: Path, file: str, values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
@@ -394,12 +452,14 @@ def forge(folder: Path, file: str, values: np.ndarray[tuple[int], np.dtype[np.in
 @pytest.mark.parametrize(
     ("file", "verdict"),
     [
-        (CELLS, "the places of clusters differ from the lists"),
+        (STARTS, "the forward index differs from the lists"),
+        (f"{FORWARD}word.npy", "the forward index differs from the lists"),
+        (f"{FORWARD}signature.npy", "the forward index differs from the lists"),
         (BOUNDS, "clusters do not share out the 12 pictures"),
     ],
 )
 def test_check_notices_what_checksums_cannot(folder: Path, file: str, verdict: str) -> None:
-    cluster(folder, WITH_CELLS)
+    cluster(folder, SOME)
     (path,) = folder.rglob(file)
     values = np.load(path)
     forge(folder, file, values)
@@ -414,7 +474,7 @@ def test_check_notices_what_checksums_cannot(folder: Path, file: str, verdict: s
 
 def test_check_compares_the_manifest_with_its_segments(folder: Path) -> None:
     change(folder, merge=True)
-    cluster(folder, WITH_CELLS)
+    cluster(folder, SOME)
     ordered = manifests.read(folder)
     manifests.write(folder, replace(ordered, optional={}), QuickDisk())
     assert check(folder).problems == (f"segment {ordered.segments[0].name} is ordered by cluster",)
@@ -428,13 +488,18 @@ def test_check_compares_the_manifest_with_its_segments(folder: Path) -> None:
 
 
 def test_files_are_as_documented(folder: Path) -> None:
-    cluster(folder, WITH_CELLS)
-    (bounds,), (places,) = folder.rglob(BOUNDS), folder.rglob(CELLS)
+    cluster(folder, SOME)
+    (bounds,), (codes,), (starts,) = folder.rglob(BOUNDS), folder.rglob(AXES), folder.rglob(STARTS)
     assert np.load(bounds).dtype == np.dtype("<i8")
-    assert (np.load(bounds)[[0, -1]].tolist(), np.load(bounds).shape) == ([0, 12], (WITH_CELLS + 1,))
-    assert np.load(places).dtype == np.dtype("<u4")
-    assert np.load(places).shape == (WORDS * (WITH_CELLS + 1),)
+    assert (np.load(bounds)[[0, -1]].tolist(), np.load(bounds).shape) == ([0, 12], (SOME + 1,))
+    assert np.load(codes).dtype == np.dtype("i1")
+    assert np.load(codes).shape == (12 * 4,)
+    assert np.load(starts).dtype == np.dtype("<i8")
+    assert np.load(starts)[[0, -1]].tolist() == [0, 69]
+    for column, kind in (("word", "<i4"), ("signature", "<u8"), ("geometry", GEOMETRY)):
+        (file,) = folder.rglob(f"{FORWARD}{column}.npy")
+        assert (np.load(file).dtype, np.load(file).shape) == (np.dtype(kind), (69,))
     (learnt,) = folder.glob("optional/clusters-*.npz")
     with np.load(learnt, allow_pickle=False) as arrays:
-        assert json.loads(arrays["description"].tobytes())["count"] == WITH_CELLS
-        assert arrays["entries"].shape == (WITH_CELLS, 4)
+        assert json.loads(arrays["description"].tobytes())["count"] == SOME
+        assert arrays["entries"].shape == (SOME, 4)

@@ -35,7 +35,6 @@ from resight.store import (
 
 from ..support import oracle
 from ..support.stored import (
-    INTER,
     KEEPING_CODES,
     NO_DETECTOR,
     QUERIES,
@@ -227,16 +226,16 @@ class Operations(RuleBasedStateMachine):
                 self.visit_one(snapshot, right[1])
 
     def visit_one(self, snapshot: Snapshot, right: dict[tuple[str, int], Ranking]) -> None:
-        """Pictures of the nearest cluster score what they score among all, unless others are part of their weights."""
+        """Pictures of the nearest cluster score what they score among all."""
         assert snapshot.clusters
         for (measure, number), found in rankings(snapshot, probe=1).items():
-            nearest = snapshot.clusters.visit(QUERIES[number].word)[0] if snapshot.segments else 0
+            (nearest,) = snapshot.clusters.visit(QUERIES[number].word, 1).clusters
             keys = {key for key, _ in right[measure, number]}
             shown = [made(key, self.committed[key]).words.word for key in keys]
-            visited = {key for key, c in zip(keys, snapshot.clusters.assign(shown), strict=True) if c == nearest}
+            placed = snapshot.clusters.place(shown)
+            visited = {key for key, c in zip(keys, placed.cluster, strict=True) if c == nearest}
             assert {key for key, _ in found} == visited
-            if measure != INTER:
-                assert found == [pair for pair in right[measure, number] if pair[0] in visited]
+            assert found == [pair for pair in right[measure, number] if pair[0] in visited]
 
     def teardown(self) -> None:
         if hasattr(self, "writer"):

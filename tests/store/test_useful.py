@@ -69,7 +69,7 @@ def test_the_rest_answers_as_a_new_index_of_it(kind: Callable[[Entry], Entry], t
     link(folder)
     with Writer(folder, disk=QuickDisk()) as writer:
         before = links_of(writer)
-        writer.arrange(None, 0, {}, useful=postings_of(writer, entries))
+        writer.arrange(None, {}, useful=postings_of(writer, entries))
         assert links_of(writer) == before
     left = {key: with_features(e, chosen(e)) for key, e in entries.items()}
     assert len(left["h"].words) not in (0, len(entries["h"].words))
@@ -83,7 +83,7 @@ def test_the_rest_answers_as_a_new_index_of_it(kind: Callable[[Entry], Entry], t
 def test_nothing_at_all_may_be_left(tmp_path: Path) -> None:
     build(tmp_path / "i", [entry("a", 1), entry("b", 2)])
     with Writer(tmp_path / "i", disk=QuickDisk()) as writer:
-        writer.arrange(None, 0, {}, useful=[np.zeros(11, np.bool_)])
+        writer.arrange(None, {}, useful=[np.zeros(11, np.bool_)])
     with open_snapshot(tmp_path / "i") as snapshot:
         assert (snapshot.pictures, snapshot.manifest.features) == (2, 0)
     assert check(tmp_path / "i").problems == ()

@@ -20,15 +20,18 @@ def scores(
 ) -> dict[str, float]:
     """The score of every picture that has one above 0, and is visited, if those that are are given."""
     visited = entries.keys() if visited is None else visited
+    return {key: value for key, value in _scores(entries, query, measure).items() if value > 0 and key in visited}
+
+
+def _scores(entries: Mapping[str, Entry], query: Words, measure: str) -> dict[str, float]:
     if measure in ("density", "hamming density", "knn", "knn density"):
-        found = _votes(entries, query, measure)
-        return {key: value for key, value in found.items() if value > 0 and key in visited}
+        return _votes(entries, query, measure)
     if measure in ("hamming", "every weight"):
-        return _hamming(entries, query, measure, visited)
+        return _hamming(entries, query, measure)
     counts = {key: Counter(e.words.word.tolist()) for key, e in entries.items()}
     wanted = Counter(query.word.tolist())
     if measure in ("burst", "negative", "asymmetric", "learnt"):
-        shared = {key: count for key, count in counts.items() if key in visited and wanted.keys() & count.keys()}
+        shared = {key: count for key, count in counts.items() if wanted.keys() & count.keys()}
         return {key: _against_all(wanted, count, list(counts.values()), measure) for key, count in shared.items()}
     idf = _idf(entries)
     found = {}
@@ -43,8 +46,7 @@ def scores(
             value = sum(idf[w] ** 2 * wanted[w] * count[w] for w in wanted) / (_length(wanted) * _length(count) or 1)
         else:
             raise ValueError(f"no formula for the measure {measure!r} here; add it")
-        if value > 0 and key in visited:
-            found[key] = value
+        found[key] = value
     return found
 
 
@@ -101,14 +103,14 @@ def _minimum(a: Mapping[int, float], b: Mapping[int, float]) -> float:
     return sum(min(a[w] / of_a, b[w] / of_b) for w in a if w in b) if of_a and of_b else 0.0
 
 
-def _hamming(entries: Mapping[str, Entry], query: Words, measure: str, visited: Collection[str]) -> dict[str, float]:
+def _hamming(entries: Mapping[str, Entry], query: Words, measure: str) -> dict[str, float]:
     pictures = [Query(entry.words, entry.geometry) for entry in entries.values()]
     options = RECIPES_ASKED[measure].scoring
     assert isinstance(options, HammingOptions)
     found = hamming_scores(
         asked(query),
         pictures,
-        alive=[key in visited for key in entries],
+        alive=[True] * len(entries),
         idf=_idf(entries),
         options=options,
     )

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from resight.options import HammingOptions, ScoringOptions
-from resight.postings import GEOMETRY, Lists, build
+from resight.postings import GEOMETRY, Lists, build, whole_forward
 from resight.scoring import (
     CollectionStatistics,
     Query,
@@ -95,15 +95,18 @@ class WeighedSegment(SegmentView):
     def within(self, span: range) -> WeighedSegment:
         seen = super().within(span)
         idf = self.idf[span.start : span.stop]
-        return WeighedSegment(seen.read, seen.squared, seen.alive, seen.bounds, seen.cells, idf=idf)
+        columns = seen.read, seen.squared, seen.alive, seen.bounds, seen.forward, seen.first_word
+        return WeighedSegment(*columns, idf=idf)
 
 
 def segment_of(
     pictures: Sequence[Query], k: int, idf: Array, alive: Sequence[bool] | Array | None = None
 ) -> WeighedSegment:
     lists = lists_of(pictures, k)
+    forward = whole_forward(lists, pictures=len(pictures))
     return WeighedSegment(
         read=lambda words, *columns: lists,
+        forward=lambda chosen, *columns: forward,
         squared=np.array([(histogram(p, k) ** 2).sum() for p in pictures], dtype=np.int64),
         # A copy, which can be written to as that of a stored segment can: to numba that is a type.
         alive=np.ones(len(pictures), np.bool_) if alive is None else np.array(alive, np.bool_),
@@ -113,14 +116,17 @@ def segment_of(
 
 
 def score(
-    query: Query, segments: Sequence[WeighedSegment], *, options: ScoringOptions, clusters: Array | None = None
+    query: Query, segments: Sequence[WeighedSegment], *, options: ScoringOptions, chosen: Sequence[Array] | None = None
 ) -> list[Array]:
-    """The scores of a collection that is all in these segments."""
+    """The scores of a collection that is all in these segments; of some pictures of each, if they are chosen."""
     if not segments:
         return scores_with_totals(query, [], Scope(options, CollectionStatistics(0, np.zeros(0, np.float32))), ())
     weighed = segments[0]
     collection = collection_statistics(segments, options, idf=weighed.idf, similarity=weighed.similarity)
-    return score_all(query, segments, Scope(options, collection, clusters))
+    if chosen is not None:
+        parts = [segment.only(pictures) for segment, pictures in zip(segments, chosen, strict=True)]
+        return score_all(query, parts, Scope(options, collection))
+    return score_all(query, segments, Scope(options, collection))
 
 
 def similarity(k: int, *, groups: int = 3, most: int = 2, seed: int = 0) -> Similarity:

@@ -34,6 +34,7 @@ from resight.options import (
 from resight.postings import GEOMETRY, SHAPED
 from resight.recipes import RECIPES, Recipe
 from resight.scoring import MEASURES, Query, Scope, Similarity, collection_statistics, score_all
+from resight.search import SegmentGroup
 from resight.store import Disk, Entry, Refusal, Snapshot, Writer, create, open_snapshot
 from resight.store import manifest as manifests
 from resight.store.manifest import OPTIONAL
@@ -51,13 +52,12 @@ NEVER_MERGE = StoreOptions(merge_factor=1000)
 # One recipe for each measure, Hamming matches being weighed by their distance alone; and some with other weights.
 BY_DISTANCE = HammingOptions(sigma=16, intra="none", inter=False, weak_geometry=False)
 EVERY_WEIGHT = HammingOptions(intra="root-share", inter=True, weak_geometry=True, size_power=0.5)
-INTER = "every weight"  # its scores depend on which pictures are visited
 RECIPES_ASKED: dict[str, Recipe] = {
     name: replace(RECIPES["hamming"], scoring=scoring)
     for name, scoring in {
         **{measure: scoring_options(measure) for measure in MEASURES},
         "hamming": BY_DISTANCE,
-        INTER: EVERY_WEIGHT,
+        "every weight": EVERY_WEIGHT,
         "hamming density": replace(BY_DISTANCE, weights="density", mixture=0.2),
         "knn density": KnnOptions(weights="density"),
     }.items()
@@ -390,14 +390,19 @@ def ranking(snapshot: Snapshot, measure: str, query: Words, probe: int = 0) -> R
     """All pictures that score, best first; those in some clusters alone, if a number of them is given."""
     if not snapshot.segments:
         return []
-    visited, options, (views,) = snapshot.visit([query], probe), RECIPES_ASKED[measure].scoring, snapshot.views
+    options, (views,) = RECIPES_ASKED[measure].scoring, snapshot.views
+    chosen = [np.arange(view.pictures) for view in views]
+    if probe:
+        nearest = SegmentGroup.local(snapshot).nearest(snapshot.visits([query], probe), snapshot.pictures)
+        chosen = [nearest.get(number, chosen[0][:0]) for number in range(len(views))]
+        views = [view.only(pictures) for view, pictures in zip(views, chosen, strict=True)]
     similarity = snapshot.similarity if options.measure == "learnt" else None
-    collection = collection_statistics(views, options, idf=snapshot.idf, similarity=similarity)
-    scores = score_all(asked(query), views, Scope(options, collection, visited))
+    collection = collection_statistics(snapshot.views[0], options, idf=snapshot.idf, similarity=similarity)
+    scores = score_all(asked(query), views, Scope(options, collection))
     found = [
-        (row.key, float(mine[row.ordinal]))
-        for mine, segment in zip(scores, snapshot.segments, strict=True)
-        for row in segment.table.rows(np.flatnonzero(mine > 0).tolist())
+        (row.key, float(score))
+        for mine, pictures, segment in zip(scores, chosen, snapshot.segments, strict=True)
+        for row, score in zip(segment.table.rows(pictures[mine > 0].tolist()), mine[mine > 0], strict=True)
     ]
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))
 

@@ -116,7 +116,7 @@ def chosen_recipe(name: str, settings: list[str] | None, *, probe: int | None = 
     kinds = [measure_options(measure) if kind is ScoringOptions else kind for kind in SEARCHING]
     changed = parse_settings(settings, *kinds)
     take_in(changed, ClusterOptions, "probe", ("--probe", probe))
-    if indexed := changed[ClusterOptions].keys() - {"probe"}:
+    if indexed := changed[ClusterOptions].keys() - {"probe", "scored"}:
         raise OptionError(f"clusters.{min(indexed)} is a matter of indexing: resight index --clusters")
     return change(chosen, {kind.stage: values for kind, values in changed.items()})
 

@@ -162,8 +162,8 @@ def _clustering(changed: dict[type[Options], dict[str, Any]], count: int | None)
     """The clusters that are asked for, if any are."""
     take_in(changed, ClusterOptions, "count", ("--clusters", count))
     given = changed[ClusterOptions]
-    if "probe" in given:
-        raise UsageError("clusters.probe is a matter of searching: resight search --probe")
+    if searched := {"probe", "scored"} & given.keys():
+        raise UsageError(f"clusters.{min(searched)} is a matter of searching: resight search --probe")
     if given and "count" not in given:
         raise UsageError("options of clusters need --clusters, which says how many there shall be")
     return build(ClusterOptions, changed) if given else None

@@ -43,24 +43,22 @@ def nearest(
     Memory: 8 bytes for each neighbour kept, and one row of scores for each thread. ``done`` hears how many more
     pictures were compared.
     """
-    kept = min(kept, segment.pictures - 1)
+    kept, scope = min(kept, segment.pictures - 1), Scope(scoring, collection)
     found = Neighbours(
         np.full((segment.pictures, kept), -1, np.int32), np.full((segment.pictures, kept), np.inf, np.float32)
     )
 
-    def own_cluster(number: int) -> Int64:
-        found = segment.clusters_of(np.array([number]))
-        assert found is not None
-        return found
-
     def ask(numbered: tuple[int, Query]) -> None:
         number, query = numbered
-        clusters = np.union1d(visit(query.words), own_cluster(number)) if visit else None
-        (row,) = distances_of(query, [segment], Scope(scoring, collection, clusters))
-        row = without_copies(row, float(row[number]), scoring)
+        if visit:
+            pictures = segment.pictures_in(np.union1d(visit(query.words), segment.cluster_of(number)))
+        else:
+            pictures = np.arange(segment.pictures)
+        (row,) = distances_of(query, [segment.only(pictures) if visit else segment], scope)
+        row = without_copies(row, float(row[np.searchsorted(pictures, number)]), scoring)
         chosen = smallest(row, kept)
         chosen = chosen[np.isfinite(row[chosen])]
-        found.picture[number, : len(chosen)], found.distance[number, : len(chosen)] = chosen, row[chosen]
+        found.picture[number, : len(chosen)], found.distance[number, : len(chosen)] = pictures[chosen], row[chosen]
 
     lists = segment.read(None, "image", "signature", "geometry")
     with ThreadPoolExecutor(processors()) as pool:
@@ -73,16 +71,9 @@ def nearest(
 
 
 def distances_of(query: Query, segments: Sequence[SegmentView], scope: Scope[ScoringOptions]) -> list[Float32]:
-    """The distance of a picture, each of whose features has one word, to all pictures of each segment.
-
-    With clusters: to those in these; the others are infinitely far.
-    """
+    """The distance of a picture, each of whose features has one word, to all pictures of each segment."""
     scores, norm = score_all(query, segments, scope), _norm(query.words, scope.options)
-    found = [distances(scope.options.measure, s, norm=norm) for s in scores]
-    if scope.clusters is None:
-        return found
-    seen = (segment.seen(scope.clusters) for segment in segments)
-    return [np.where(mask, row, np.float32(np.inf)) for mask, row in zip(seen, found, strict=True)]
+    return [distances(scope.options.measure, s, norm=norm) for s in scores]
 
 
 def _norm(words: Words, scoring: ScoringOptions) -> float:

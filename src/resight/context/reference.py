@@ -64,10 +64,12 @@ class Reference:
         if not radius:
             return 1.0
         lists = build([(picture.words, picture.geometry)], words=len(self.collection.idf))
-        scope = Scope(self.scoring, self.collection, visit(picture.words) if visit else None)
+        visited = self.segment.pictures_in(visit(picture.words)) if visit else np.arange(self.segment.pictures)
         # Together, as if it were one of them: density ratios depend on all that there is.
-        theirs, own = distances_of(picture, [self.segment, SegmentView.of(lists, pictures=1)], scope)
-        row = without_copies(theirs, float(own[0]), self.scoring).astype(np.float64)
+        segments = [self.segment.only(visited) if visit else self.segment, SegmentView.of(lists, pictures=1)]
+        theirs, own = distances_of(picture, segments, Scope(self.scoring, self.collection))
+        row = np.full(self.segment.pictures, np.inf)
+        row[visited] = without_copies(theirs, float(own[0]), self.scoring)
         if self.context.method == "sinkhorn":
             row[np.isinf(row)] = self.terms.far
             total = float((row**2 * delta**2).sum())

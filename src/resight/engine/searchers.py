@@ -10,10 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from ..clusters import Visit
 from ..errors import ResightError
 from ..options import ScoringOptions
+from ..recipes import Recipe
 from ..scoring import CollectionStatistics, Query
-from ..search import LocalSearcher, Place, ScoreHistogram, SearchId, SearchRequest, TopK
+from ..search import LocalSearcher, Nearest, Place, ScoreHistogram, SearchId, SearchRequest, TopK
 from ..search.candidates import Located
 from ..store import Manifest, Row, Snapshot
 from ..types import Float32, Int64
@@ -117,6 +119,9 @@ class RemoteSearcher(ABC):
 
     def statistics(self, request: SearchRequest) -> list[list[Int64]]:
         return self._search(LocalSearcher.statistics, request)
+
+    def nearest(self, visits: Sequence[Visit], count: int, recipe: Recipe | None) -> list[Nearest]:
+        return self._read(partial(LocalSearcher.nearest, visits=visits, count=count, recipe=recipe))
 
     def top_k(self, request: SearchRequest, count: int) -> TopK:
         return self._search(partial(LocalSearcher.top_k, count=count), request)

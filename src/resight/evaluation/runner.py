@@ -6,7 +6,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -79,7 +79,7 @@ class Runner:
             )
         by_index: dict[tuple[FeatureOptions, IndexingOptions, ClusterOptions], dict[str, Recipe]] = {}
         for name, recipe in recipes.items():
-            clusters = replace(recipe.clusters, probe=0) if recipe.clusters.count else ClusterOptions()
+            clusters = recipe.clusters.learnt if recipe.clusters.count else ClusterOptions()
             by_index.setdefault((recipe.features, recipe.indexing, clusters), {})[name] = recipe
         rows: dict[str, Row] = {}
         skipped: list[str] = []

@@ -136,8 +136,8 @@ class Learning:
         """Put all pictures into clusters, so that ``recipe.clusters.probe`` of them can be searched alone (CDM-07 §4).
 
         Learnt from a sample of the pictures; those added later go into the nearest cluster. All of the index is
-        rewritten. With a count of 0 there are none afterwards. A search that visits all clusters finds what it found
-        before; context terms whose neighbours were looked for in clusters (``context.probe``) are forgotten.
+        rewritten. With a count of 0 there are none afterwards. A search that visits none finds what it found before;
+        context terms whose neighbours were looked for in clusters (``context.probe``) are forgotten.
         """
         with self._writing() as writer:
             learn_clusters(writer, options)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..clusters import SEED, Clusters
 from ..errors import UsageError
 from ..options import ClusterOptions
-from ..store import References, Segment, Snapshot, Writer
+from ..store import References, Snapshot, Writer
 from ..store.manifest import CLUSTERS, CONTEXT
-from ..types import Int64
 from .sample import sample_pictures
 
 
@@ -22,12 +19,10 @@ def learn_clusters(writer: Writer, options: ClusterOptions) -> None:
     snapshot, references = writer.snapshot, References()
     outdated = {name for name in snapshot.manifest.contexts if references.get(snapshot, name).context.probe}
     files: dict[str, bytes | None] = {CLUSTERS: None, **dict.fromkeys(f"{CONTEXT}{name}" for name in outdated)}
-    assigned = None
-    if options.count:
-        clusters = _clusters(snapshot, options)
+    clusters = _clusters(snapshot, options) if options.count else None
+    if clusters:
         files[CLUSTERS] = clusters.to_bytes()
-        assigned = [_assign(segment, clusters, snapshot.spans[0]) for segment in snapshot.segments]
-    writer.arrange(assigned, options.count, files)
+    writer.arrange(clusters, files)
 
 
 def _clusters(snapshot: Snapshot, options: ClusterOptions) -> Clusters:
@@ -42,9 +37,3 @@ def _clusters(snapshot: Snapshot, options: ClusterOptions) -> Clusters:
     span = snapshot.spans[0]
     pictures = sample_pictures(snapshot, options.sample, SEED, span)
     return Clusters.learn([p.words.word for p in pictures], idf=snapshot.idf[span.start : span.stop], options=options)
-
-
-def _assign(segment: Segment, clusters: Clusters, span: range) -> Int64:
-    """The cluster of each picture of a segment."""
-    found = [clusters.assign(words.word for words, _ in block) for _, block in segment.blocks(span)]
-    return np.concatenate([np.zeros(0, np.int64), *found])

@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..options import ContextOptions, ScoringOptions
 from ..postings import build
 from ..scoring import Query, SegmentView, collection_statistics
-from ..store import Segment, Snapshot, Writer, clusters_of, clusters_to_visit
+from ..store import Segment, Snapshot, Writer, clusters_to_visit
 from ..store.manifest import CONTEXT
 from ..types import Float32
 from .sample import sample_pictures
@@ -70,7 +70,7 @@ def context_terms(
     pictures = sample_pictures(snapshot, context.references, SEED, span)
     idf, visit, bounds = snapshot.idf[span.start : span.stop], clusters_to_visit(snapshot, context), None
     if visit:
-        cluster_of = [clusters_of(segment) for segment in snapshot.segments]
+        cluster_of = [segment.cluster for segment in snapshot.segments]
         order, bounds = by_cluster(
             np.array([cluster_of[p.segment][p.ordinal] for p in pictures]), snapshot.cluster_count
         )

@@ -54,7 +54,7 @@ def shrink(
     useful = with_floor(snapshot, agreeing(snapshot, done), floor)
     dropped = [name for name in before.optional if name in (CLUSTERS, SIMILARITY) or name.startswith(CONTEXT)]
     if not dry_run:
-        writer.arrange(None, 0, dict.fromkeys(dropped), useful=useful)
+        writer.arrange(None, dict.fromkeys(dropped), useful=useful)
     return Shrunk(
         pictures=snapshot.pictures,
         features_before=before.features,
@@ -77,7 +77,7 @@ def agreeing(snapshot: Snapshot, done: Callable[[int], None] = lambda count: Non
                 found[asking[0]][own[feature]] = True  # threads write the same, in whichever order
                 found[candidate.segment][posting] = True
 
-    places, group = to_ask(snapshot, again=True), SegmentGroup.local(snapshot)
+    places, group = to_ask(snapshot, again=True), SegmentGroup.local(snapshot.without_forward())
     for start in range(0, len(places), BATCH):
         ask(group, places[start : start + BATCH], mark, done)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from ..errors import OptionError
@@ -191,14 +191,21 @@ class ClusterOptions(Options):
 
     # How many the pictures of an index are put into; 0: none.
     count: int = option(0, least=0, most=10_000)
-    # How many a query looks into; 0: all, whatever there is.
+    # How many a query looks into, for the pictures that are to be scored; 0: all pictures are scored.
     probe: int = option(0, least=0)
+    # Pictures in these clusters that are scored: those nearest to the query on the principal axes. No others are found.
+    scored: int = option(500, least=1, used_if=Needs(option="clusters.probe", least=1))
     # What stands for a cluster: k-means: a mean; k-medoids (needs resight[medoids]) and random: a picture.
     kind: str = option("k-means", among=("k-means", "k-medoids", "random"), used_if=CLUSTERED)
     # Principal axes along which pictures are compared with what stands for a cluster.
-    dimensions: int = option(64, least=1, most=1024, used_if=CLUSTERED)
+    dimensions: int = option(128, least=1, most=1024, used_if=CLUSTERED)
     # Pictures that clusters are learnt from, drawn at random where there are more.
     sample: int = option(10_000, least=1, used_if=CLUSTERED)
+
+    @property
+    def learnt(self) -> Self:
+        """Without what is a matter of searching."""
+        return replace(self, probe=0, scored=ClusterOptions.scored)
 
 
 @dataclass(frozen=True, kw_only=True)

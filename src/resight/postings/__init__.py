@@ -1,7 +1,8 @@
 """Words → inverted lists."""
 
+from .forward import Forward, forward, whole_forward
 from .geometry import ANGLE, GEOMETRY, SCALE, SCALE_STEPS_PER_OCTAVE, SHAPED, as_bytes, decode, encode
-from .lists import Forward, Lists, build, cells, forward, frozen, of_picture, worth_cells
+from .lists import Lists, build, frozen, of_picture
 from .statistics import count
 
 __all__ = [
@@ -14,12 +15,11 @@ __all__ = [
     "Lists",
     "as_bytes",
     "build",
-    "cells",
     "count",
     "decode",
     "encode",
     "forward",
     "frozen",
     "of_picture",
-    "worth_cells",
+    "whole_forward",
 ]

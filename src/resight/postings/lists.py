@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._numba import kernel
-from ..types import Bytes, Int32, Int64, UInt32, UInt64, Words
+from ..types import Bytes, Int64, UInt32, UInt64, Words
 from .geometry import GEOMETRY
 
 
@@ -87,80 +86,3 @@ def of_picture(lists: Lists, ordinal: int, features: int) -> tuple[Int64, Int64]
     if found != features:
         raise ValueError(f"picture {ordinal} has {found} postings, not {features}")
     return word, posting
-
-
-@dataclass(frozen=True, slots=True)
-class Forward:
-    """Some pictures' features, each with its word, by word: those of the i-th are rows starts[i] … starts[i + 1]."""
-
-    starts: Int64
-    word: Int32
-    signature: UInt64
-    geometry: npt.NDArray[Any]
-
-    def pictures(self) -> Iterator[tuple[Words, npt.NDArray[Any]]]:
-        for first, last in pairwise(self.starts.tolist()):
-            feature = np.arange(last - first, dtype=np.int32)
-            yield Words(feature, self.word[first:last], self.signature[first:last]), self.geometry[first:last]
-
-
-def forward(lists: Lists, *, pictures: int, size: int) -> Iterator[tuple[int, Forward]]:
-    """What the pictures consist of, ``size`` of them at a time, with the number of the first.
-
-    Lists are ordered by picture, so each of them is read on from where the last block ended: once, in all.
-    """
-    cursor = lists.offsets[:-1].copy()
-    for begin in range(0, pictures, size):
-        end = min(begin + size, pictures)
-        starts = np.zeros(end - begin + 1, np.int64)
-        _count_pictures(lists.offsets, lists.image, cursor, begin, end, starts)
-        starts = np.cumsum(starts)
-        word, posting = np.zeros(starts[-1], np.int32), np.zeros(starts[-1], np.int64)
-        _turn_round(lists.offsets, lists.image, cursor, begin, end, starts[:-1].copy(), word, posting)
-        yield begin, Forward(starts, word, lists.signature[posting], lists.geometry[posting])
-
-
-@kernel
-def _count_pictures(offsets: Int64, image: UInt32, cursor: Int64, begin: int, end: int, counts: Int64) -> None:
-    """counts[1 + i] = how many postings, from the cursors on, the i-th picture has."""
-    for w in range(len(cursor)):
-        p = cursor[w]
-        while p < offsets[w + 1] and image[p] < end:
-            counts[1 + image[p] - begin] += 1
-            p += 1
-
-
-@kernel
-def _turn_round(
-    offsets: Int64, image: UInt32, cursor: Int64, begin: int, end: int, place: Int64, word: Int32, posting: Int64
-) -> None:
-    """Write word and number of each posting at its picture's place, which moves on, as the cursors do."""
-    for w in range(len(cursor)):
-        while cursor[w] < offsets[w + 1] and image[cursor[w]] < end:
-            i = image[cursor[w]] - begin
-            word[place[i]], posting[place[i]] = w, cursor[w]
-            place[i] += 1
-            cursor[w] += 1
-
-
-def worth_cells(lists: Lists, bounds: Int64) -> bool:
-    """Whether there are as many postings as cells; else they would take more room than they save time."""
-    return len(lists.image) >= lists.words * len(bounds)
-
-
-def cells(lists: Lists, bounds: Int64) -> UInt32:
-    """(K, clusters + 1): where in its list, from its beginning, each cluster's pictures bounds[c] … begin."""
-    found = np.zeros((lists.words, len(bounds)), np.uint32)
-    _find_cells(lists.offsets, lists.image, bounds, found)
-    found.setflags(write=False)  # as those of stored lists are: to numba that is a type
-    return found
-
-
-@kernel
-def _find_cells(offsets: Int64, image: UInt32, bounds: Int64, found: UInt32) -> None:
-    for w in range(len(offsets) - 1):
-        p = offsets[w]
-        for c in range(len(bounds)):
-            while p < offsets[w + 1] and image[p] < bounds[c]:
-                p += 1
-            found[w, c] = p - offsets[w]

@@ -8,7 +8,7 @@ from .query import Query
 from .segment import SegmentView, Tables
 from .similarity import Similarity
 from .statistics import CollectionStatistics, idf_weights
-from .top import best
+from .top import best, largest
 
 __all__ = [
     "MEASURES",
@@ -24,6 +24,7 @@ __all__ = [
     "collection_statistics",
     "distinct",
     "idf_weights",
+    "largest",
     "matches",
     "measure_of",
     "query_totals",

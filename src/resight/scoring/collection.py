@@ -33,8 +33,8 @@ def burst(query: Words, segment: SegmentView, scope: Scope[BurstOptions]) -> Flo
     roots = np.maximum(scope.collection.counts[word] / kernels.ROOT_UNIT, 1)
     value = (_squared(scope.collection.idf[word]) * counts / np.sqrt(roots)).astype(np.float32)
     scores = np.zeros(segment.pictures, np.float32)
-    row, place, lists = segment.find(word, scope.clusters, "image")
-    kernels.scan_roots(place, value[row], lists.offsets, lists.image, scores)
+    place, lists = segment.find(word, "image")
+    kernels.scan_roots(place, value, lists.offsets, lists.image, scores)
     return scores
 
 
@@ -52,11 +52,12 @@ def negative(query: Words, segment: SegmentView, scope: Scope[NegativeOptions]) 
     word, counts = np.unique(query.word, return_counts=True)
     beta, mean = scope.options.beta, _mean(scope.collection, word)
     value = _squared(scope.collection.idf[word]) * counts
-    shared = product(word, value, segment, scope.clusters)
-    found = _mean_products(segment, scope.collection)
-    inner = shared - beta * ((value * mean).sum() + found.weighted) + beta**2 * found.weighted_square
+    shared = product(word, value, segment)
+    found = _mean_products(segment.whole, scope.collection)
+    plain, weighted = segment.own(found.plain), segment.own(found.weighted)
+    inner = shared - beta * ((value * mean).sum() + weighted) + beta**2 * found.weighted_square
     ours = (counts**2).sum() - 2 * beta * (counts * mean).sum() + beta**2 * found.square
-    theirs = segment.squared - 2 * beta * found.plain + beta**2 * found.square
+    theirs = segment.squared - 2 * beta * plain + beta**2 * found.square
     norms = np.sqrt(np.maximum(ours, 0) * np.maximum(theirs, 0))
     cosine = np.divide(inner, norms, out=np.zeros_like(norms), where=norms > 0)
     scores: Float64 = np.maximum((1 + cosine) / 2, LEAST) * (shared > 0)
@@ -95,10 +96,11 @@ class Asymmetric(Measure[AsymmetricOptions]):
     """1 / (1 + D); D = Σ (d_i − q_i)^p where d has more, + λ Σ (q_i − d_i)^p where q has (LEARN-14 §2, Zhu et al.).
 
     Plain counts: weighed by idf, they do hardly better. λ depends on what the query has in common with all living
-    pictures; so clusters, which say whose scores are wanted, save no time.
+    pictures; so all are looked at, whichever are to be scored.
     """
 
     options = AsymmetricOptions
+    looks_at_all = True
 
     def rounds(self, options: AsymmetricOptions) -> int:
         return 1
@@ -121,7 +123,7 @@ class Asymmetric(Measure[AsymmetricOptions]):
             shared = _overlap(segment, query, options.power)
             more = (segment.length if options.power == 1 else segment.squared) - shared.theirs
             distance = more + penalty * ((counts**options.power).sum() - shared.ours)
-            scores.append(((shared.ours > 0) & segment.seen(scope.clusters)) / (1 + distance))
+            scores.append((shared.ours > 0) / (1 + distance))
         return [s.astype(np.float32) for s in scores]
 
 

@@ -64,10 +64,10 @@ class Density(Measure[DensityOptions]):
         odds = prior(features, scope.options.mixture) / np.maximum(within, 1)
         scores = []
         for segment in segments:
-            row, place, lists = segment.find(words.word, scope.clusters, "image")
-            found, length = np.zeros(segment.pictures), inverse_length(segment)
+            place, lists = segment.find(words.word, "image")
+            found, length = np.zeros(segment.pictures), segment.own(inverse_length(segment.whole))
             counts, touched = np.zeros(segment.pictures, np.int32), np.zeros(segment.pictures, np.uint32)
-            scan_sets(ordered[row], place, odds[row], lists.offsets, lists.image, length, counts, touched, found)
+            scan_sets(ordered, place, odds, lists.offsets, lists.image, length, counts, touched, found)
             scores.append(found.astype(np.float32))
         return scores
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..machine import processors
 from ..options import HammingOptions
-from ..postings import SCALE_STEPS_PER_OCTAVE, as_bytes
+from ..postings import SCALE_STEPS_PER_OCTAVE, Lists, as_bytes
 from ..types import Float32, Float64, Int32, Int64, UInt64, Words
 from . import kernels, voting
 from .density import inverse_length, prior
@@ -98,18 +98,14 @@ def _pieces(
     odds = _odds(query.words.feature[order], totals[0], options.mixture) if by_density else np.zeros((0, 65))
     rule = voting.Rule(match_weights(options), options.threshold, options.closest_only, voting.INTRA[options.intra])
     columns = ("image", "signature", "geometry") if options.weak_geometry else ("image", "signature")
-    # Where a match's weight depends on all that its row matches, in the pictures seen, rows must not be cut up.
-    clusters = None if options.inter else scope.clusters
     pieces = []
     for segment in segments:
-        row, place, lists = segment.find(word, clusters, *columns)
-        rows = voting.Rows(
-            place, signature[row], weight[row], angle[row], scale[row], odds[row] if by_density else odds
-        )
-        alive, geometry = segment.seen(scope.clusters), as_bytes(lists.geometry)
-        length = inverse_length(segment) if by_density else np.zeros(0)
+        place, lists = segment.find(word, *columns)
+        rows = voting.Rows(place, signature, weight, angle, scale, odds)
+        geometry = as_bytes(lists.geometry)
+        length = segment.own(inverse_length(segment.whole)) if by_density else np.zeros(0)
         cuts = [
-            voting.Listed(lists.offsets, lists.image, lists.signature, geometry, alive, begin, end, length)
+            voting.Listed(lists.offsets, lists.image, lists.signature, geometry, segment.alive, begin, end, length)
             for begin, end in _cut(segment.pictures)
         ]
         pieces.append([(rows, listed, rule) for listed in cuts])
@@ -157,24 +153,22 @@ def _agreeing(bins: Float32) -> Float32:
     return scores
 
 
-def matches(query: Words, segment: SegmentView, slot_of: Int32, threshold: int, clusters: Int64 | None = None) -> Int64:
+def matches(query: Words, place: Int32, lists: Lists, slot_of: Int32, threshold: int) -> Int64:
     """(m, 4) rows (slot, query row, posting, bits apart): each feature's closest match in each picture with a slot ≥ 0.
 
     Keeping the closest alone (multiple match removal, BURST-09) also bounds memory: a checkerboard matches itself in
-    millions of ways. All such pictures must be in the clusters.
+    millions of ways. The list of the query's row i is at place[i].
     """
-    row, place, lists = segment.find(query.word, clusters, "image", "signature")
-    feature, signature = query.feature[row], query.signature[row]
     slots = int(slot_of.max(initial=-1)) + 1
 
     def collect(part: slice) -> Int64:
-        room = ROOM * slots * (part.stop - part.start) // max(len(feature), 1)
+        room = ROOM * slots * (part.stop - part.start) // max(len(query), 1)
         while True:
             found = np.empty((room, 4), np.int64)
             count = kernels.collect_hamming(
-                feature[part],
+                query.feature[part],
                 place[part],
-                signature[part],
+                query.signature[part],
                 lists.offsets,
                 lists.image,
                 lists.signature,
@@ -189,11 +183,9 @@ def matches(query: Words, segment: SegmentView, slot_of: Int32, threshold: int, 
                 return found
             room = count
 
-    parts = _whole_features(feature, processors())
+    parts = _whole_features(query.feature, processors())
     with ThreadPoolExecutor(len(parts)) as pool:
-        found = np.concatenate([*pool.map(collect, parts)])
-    found[:, 1] = np.arange(len(query))[row][found[:, 1]]
-    return found
+        return np.concatenate([*pool.map(collect, parts)])
 
 
 def _whole_features(feature: Int32, parts: int) -> list[slice]:

@@ -90,20 +90,6 @@ def mark_distinct(order: Int64, word: Int32, signature: UInt64, bits: int, marke
 
 
 @kernel
-def find_cells(word: Int32, begin: Int64, end: Int64, offsets: Int64, cells: UInt32, row: Int64, ends: Int64) -> int:
-    """Write which rows have postings in clusters begin … end of each pair, and from where to where; how many."""
-    found = 0
-    for i in range(len(word)):
-        start = offsets[word[i]]
-        for k in range(len(begin)):
-            first, last = cells[word[i], begin[k]], cells[word[i], end[k]]
-            if first < last:
-                row[found], ends[found, 0], ends[found, 1] = i, start + first, start + last
-                found += 1
-    return found
-
-
-@kernel
 def count_living(word: Int32, offsets: Int64, list_image: UInt32, alive: npt.NDArray[np.bool_], counts: Int64) -> None:
     """counts[row] = how many postings of its word are of living pictures."""
     for row in range(len(word)):

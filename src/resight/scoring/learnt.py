@@ -25,9 +25,9 @@ def learnt(query: Words, segment: SegmentView, scope: Scope[LearntOptions]) -> F
     word, counts = np.unique(query.word, return_counts=True)
     steps = similarity.steps[similarity.group[word], np.minimum(counts, similarity.most)]
     shared = np.zeros(segment.pictures, np.float32)
-    row, place, lists = segment.find(word, scope.clusters, "image")
-    scan_steps(place, steps[row], lists.offsets, lists.image, shared)
-    return np.where(shared != 0, positive(shared + _alone(segment, scope.collection)), np.float32(0))
+    place, lists = segment.find(word, "image")
+    scan_steps(place, steps, lists.offsets, lists.image, shared)
+    return np.where(shared != 0, positive(shared + segment.own(_alone(segment.whole, scope.collection))), np.float32(0))
 
 
 @per_segment

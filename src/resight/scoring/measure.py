@@ -25,11 +25,10 @@ Totals = tuple[Int64, ...]  # a query's statistics, summed over all segments: on
 
 @dataclass(frozen=True)
 class Scope(Generic[AnyScoring_co]):
-    """What a query is scored by, and where it is looked for."""
+    """What a query is scored by."""
 
     options: AnyScoring_co
     collection: CollectionStatistics
-    clusters: Int64 | None = None  # None: everywhere
 
 
 class Measure(ABC, Generic[AnyScoring]):
@@ -37,6 +36,7 @@ class Measure(ABC, Generic[AnyScoring]):
 
     options: type[AnyScoring]  # what can be set; it has the measure's name
     in_one_place: ClassVar[bool] = False  # needs all segments at once: what it compares is no sum
+    looks_at_all: ClassVar[bool] = False  # a picture's score cannot be found without looking at the others
 
     def count_words(self, segments: Sequence[SegmentView]) -> Int64:
         """(K,) what it needs to know of each word besides idf, over all living pictures; adds over segments.

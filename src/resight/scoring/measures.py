@@ -74,17 +74,23 @@ def collection_statistics(
 
 def query_totals(query: Query, segments: Sequence[SegmentView], scope: Scope[ScoringOptions]) -> Totals:
     """The statistics of a query, where all segments are here."""
-    measure, totals = measure_of(scope.options), Totals()
+    measure, totals, all_pictures = measure_of(scope.options), Totals(), [segment.whole for segment in segments]
     for _ in range(measure.rounds(scope.options)):
-        totals += (measure.statistics(query, segments, scope, totals),)
+        totals += (measure.statistics(query, all_pictures, scope, totals),)
     return totals
 
 
 def score(query: Query, segments: Sequence[SegmentView], scope: Scope[ScoringOptions], totals: Totals) -> list[Float32]:
-    """For each segment one score per picture; 0 means nothing in common, removed, or not in one of the clusters."""
-    scores = measure_of(scope.options).score(query, segments, scope, totals) if segments else []
-    seen = (segment.alive if segment.cells else segment.seen(scope.clusters) for segment in segments)
-    return [found * mask for found, mask in zip(scores, seen, strict=True)]
+    """For each segment one score per picture; 0 means nothing in common, or removed."""
+    if not segments:
+        return []
+    measure = measure_of(scope.options)
+    if measure.looks_at_all:
+        found = measure.score(query, [segment.whole for segment in segments], scope, totals)
+        scores = [segment.own(each) for each, segment in zip(found, segments, strict=True)]
+    else:
+        scores = measure.score(query, segments, scope, totals)
+    return [each * segment.alive for each, segment in zip(scores, segments, strict=True)]
 
 
 def score_all(query: Query, segments: Sequence[SegmentView], scope: Scope[ScoringOptions]) -> list[Float32]:

@@ -63,11 +63,12 @@ class Near(NamedTuple):
 class NearestVote(Measure[KnnOptions]):
     """Each feature's nearest descriptors give their pictures eq. 13's votes; or 1 each, or the idf of its word.
 
-    All pictures are looked at, whatever the clusters, because who is nearest depends on all.
+    All pictures are looked at, whichever are to be scored, because who is nearest depends on all.
     """
 
     options = KnnOptions
     in_one_place = True
+    looks_at_all = True
 
     def score(
         self, query: Query, segments: Sequence[SegmentView], scope: Scope[KnnOptions], totals: Totals
@@ -89,7 +90,7 @@ class NearestVote(Measure[KnnOptions]):
         scale = prior(sum(segment.features for segment in segments), options.mixture)
         vote_in_order(*ordered, asked.most, scale, weights, lengths, scores)
         pieces = zip(np.split(scores, starts[1:-1]), segments, strict=True)
-        return [piece.astype(np.float32) * segment.seen(scope.clusters) for piece, segment in pieces]
+        return [piece.astype(np.float32) * segment.alive for piece, segment in pieces]
 
 
 def _asked(query: Query, segments: Sequence[SegmentView], options: KnnOptions) -> Asked:

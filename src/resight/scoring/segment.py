@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, wraps
-from typing import Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
+from functools import cache, cached_property, wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from ..postings import Lists, cells, count, worth_cells
-from ..types import Float32, Float64, Int32, Int64, UInt32
+from ..postings import Forward, Lists, count, whole_forward
+from ..types import Float32, Float64, Int32, Int64
 from ..vocabulary import Vocabulary
 from . import kernels
 
 P = ParamSpec("P")
 T = TypeVar("T")
+AnyArray = TypeVar("AnyArray", bound=npt.NDArray[Any])
 
 
 class ReadLists(Protocol):
@@ -25,9 +26,9 @@ class ReadLists(Protocol):
         """The lists, once those of the given words (None: all) are known to be undamaged in these columns."""
 
 
-class ReadCells(Protocol):
-    def __call__(self, words: Int32) -> UInt32:
-        """(K, clusters + 1): where in each list the pictures of each cluster begin, known to be right for the words."""
+class ReadForward(Protocol):
+    def __call__(self, pictures: Int64, *columns: str) -> Forward:
+        """The forward index of all pictures, once these are known to be undamaged in these columns, and in words."""
 
 
 class Tables(NamedTuple):
@@ -43,6 +44,13 @@ class Tables(NamedTuple):
         return cls(vocabulary.centroids.astype(np.float32), books)
 
 
+class Part(NamedTuple):
+    """Some pictures of a segment."""
+
+    whole: SegmentView
+    pictures: Int64
+
+
 @dataclass(eq=False)
 class SegmentView:
     """The lists of some pictures. Knows nothing of other segments: what weighs words comes from the collection."""
@@ -51,18 +59,19 @@ class SegmentView:
     squared: Int64  # (n,) Σ tf² of each picture
     alive: npt.NDArray[np.bool_]  # (n,) False for removed pictures: they neither score nor count
     bounds: Int64 | None = None  # (clusters + 1,) pictures bounds[c] … bounds[c + 1] are those of cluster c
-    cells: ReadCells | None = None  # only where lists are long enough to be worth it
+    forward: ReadForward | None = None  # what ``only`` needs
+    first_word: int = 0  # of those that the forward index counts
     tables: Callable[[], Tables] | None = None  # where the lists hold codes; else they may hold descriptors
     stored_alone: Float32 | None = None  # (n,) what pictures score against an empty query, by the learnt similarity
+    part: Part | None = None  # if these are not all pictures of a segment
 
     @classmethod
     def of(cls, lists: Lists, *, pictures: int, bounds: Int64 | None = None) -> SegmentView:
         """Lists in memory, of pictures that are all alive, and in the order of clusters if their bounds are given."""
         alive = np.ones(pictures, np.bool_)
         _, _, _, squared = count(lists, alive)
-        places = cells(lists, bounds) if bounds is not None and worth_cells(lists, bounds) else None
-        read = None if places is None else lambda words: places
-        return cls(lambda words, *columns: lists, squared, alive, bounds, read)
+        forward = cache(lambda: whole_forward(lists, pictures=pictures))
+        return cls(lambda words, *columns: lists, squared, alive, bounds, lambda chosen, *columns: forward())
 
     def within(self, span: range) -> SegmentView:
         """The same pictures as if these words were all there are: counted from 0 on, with norms of their own."""
@@ -70,48 +79,43 @@ class SegmentView:
         def read(words: Int32 | None, *columns: str) -> Lists:
             return self.read(None if words is None else words + np.int32(span.start), *columns).within(span)
 
-        def places(words: Int32) -> UInt32:
-            assert self.cells
-            return self.cells(words + np.int32(span.start))[span.start : span.stop]
-
         _, _, _, squared = count(read(None, "image"), np.ones(self.pictures, np.bool_))
-        return SegmentView(read, squared, self.alive, self.bounds, places if self.cells else None)
+        return SegmentView(read, squared, self.alive, self.bounds, self.forward, self.first_word + span.start)
+
+    def only(self, pictures: Int64) -> SegmentView:
+        """These pictures alone, counted as they are given; their scores are those that they have among all."""
+        return replace(self, squared=self.squared[pictures], alive=self.alive[pictures], part=Part(self, pictures))
+
+    @property
+    def whole(self) -> SegmentView:
+        """All pictures of the segment."""
+        return self.part.whole if self.part else self
+
+    def own(self, values: AnyArray) -> AnyArray:
+        """Of the values of all pictures, along the last axis, those of these."""
+        return values[..., self.part.pictures] if self.part else values  # type: ignore[return-value]
 
     @property
     def pictures(self) -> int:
         return len(self.squared)
 
-    def find(self, word: Int32, clusters: Int64 | None, *columns: str) -> tuple[Int64 | slice, Int32, Lists]:
-        """Where the words are found in these clusters (None: in all): rows of ``word``, places, lists.
+    def find(self, word: Int32, *columns: str) -> tuple[Int32, Lists]:
+        """Where the lists of the words are: those of word[i] are offsets[place[i]] … offsets[place[i] + 1]."""
+        if self.part is None:
+            return word, self.read(word, *columns)
+        assert self.forward
+        pictures = self.part.pictures
+        return self.forward(pictures, *columns).lists(pictures, word + np.int32(self.first_word), *columns)
 
-        Row row[i] is to look at the postings from offsets[place[i]] to offsets[place[i] + 1] of the lists. Without
-        cells there are more among them, of other clusters, whose pictures are not ``seen``.
-        """
-        lists = self.read(word, *columns)
-        if clusters is None or self.cells is None:
-            return slice(None), word, lists
-        # Clusters that follow each other are looked at in one go.
-        last = np.flatnonzero(np.diff(clusters, append=-1) != 1)
-        first = np.concatenate([[0], last[:-1] + 1])
-        room = len(word) * len(first)
-        row, ends = np.empty(room, np.int64), np.empty((room, 2), np.int64)
-        places, offsets = self.cells(word), lists.offsets
-        found = kernels.find_cells(word, clusters[first], clusters[last] + 1, offsets, places, row, ends)
-        offsets = ends[:found].reshape(-1)
-        offsets.setflags(write=False)  # as those of stored lists are
-        return row[:found], np.arange(0, 2 * found, 2, dtype=np.int32), replace(lists, offsets=offsets)
+    def pictures_in(self, clusters: Int64) -> Int64:
+        """The pictures of these clusters, which are sorted."""
+        assert self.bounds is not None
+        spans = zip(self.bounds[clusters].tolist(), self.bounds[clusters + 1].tolist(), strict=True)
+        return np.concatenate([np.zeros(0, np.int64), *(np.arange(begin, end) for begin, end in spans)])
 
-    def seen(self, clusters: Int64 | None) -> npt.NDArray[np.bool_]:
-        """Which pictures are alive, and in one of these clusters (None: in any)."""
-        if clusters is None or self.bounds is None:
-            return self.alive
-        chosen = np.zeros(len(self.bounds) - 1, np.bool_)
-        chosen[clusters] = True
-        return self.alive & np.repeat(chosen, np.diff(self.bounds))
-
-    def clusters_of(self, pictures: Int64) -> Int64 | None:
-        """The clusters that these pictures are in; None where there are no clusters."""
-        return None if self.bounds is None else np.unique(np.searchsorted(self.bounds, pictures, side="right") - 1)
+    def cluster_of(self, picture: int) -> int:
+        assert self.bounds is not None
+        return int(np.searchsorted(self.bounds, picture, side="right")) - 1
 
     def living(self, word: Int32) -> Int64:
         """How many features of living pictures have each of these words."""

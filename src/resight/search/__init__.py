@@ -7,13 +7,15 @@ from .local import LocalSearcher
 from .pipeline import compare, evidence, rank, search
 from .prepare import prepare
 from .query import quantise, stored_query
-from .request import Place, SearchId, SearchRequest
+from .request import Pictures, Place, SearchId, SearchRequest
 from .require import missing, require_searchable
-from .searcher import ScoreHistogram, SegmentSearcher, TopK
+from .searcher import Nearest, ScoreHistogram, SegmentSearcher, TopK
 
 __all__ = [
     "Candidate",
     "LocalSearcher",
+    "Nearest",
+    "Pictures",
     "Place",
     "ScoreHistogram",
     "SearchId",

@@ -11,7 +11,7 @@ from .request import SearchRequest
 def background_score(group: SegmentGroup, request: SearchRequest) -> float:
     """The median score of pictures that share anything with the queries.
 
-    Clusters near the query are no background, so where only some are visited, others are too: see ``Snapshot.spread``.
+    Those near the query are no background, so where only these are scored, others are too: see ``SegmentGroup.sample``.
     Exact without sending all scores: they are counted by bins first, then those in the middle bins are fetched.
     """
     filled, count = group.score_histogram(request)

@@ -27,7 +27,7 @@ class Located:
     verified: Verified
     places: Float32  # (inliers, 4) x, y in the query and x, y in the picture
     query: int  # which of several
-    agreed: Int64  # (inliers, 2) the query's feature and the picture's posting in its segment
+    agreed: Int64  # (inliers, 2) the query's feature and the picture's posting, in the lists that were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +98,20 @@ def _located(
     ordinals = np.array([row.ordinal for row in rows])
     slot_of = np.full(segment.record.pictures, -1, np.int32)
     slot_of[ordinals] = np.arange(len(rows))
-    found = matches(words, view, slot_of, recipe.verify.threshold, view.clusters_of(ordinals))
+    if view.forward:
+        view, slot_of = view.only(ordinals), np.arange(len(rows), dtype=np.int32)
+    columns = ("image", "signature", *(["geometry"] if view.part else []))
+    place, lists = view.find(words.word, *columns)
+    found = matches(words, place, lists, slot_of, recipe.verify.threshold)
     bounds = np.empty(len(rows) + 1, np.int64)
     found = found[one_to_one(found[:, 0], found[:, 2], found[:, 3], bounds)]
+    # Of the matches alone: few blocks of stored lists must be checked for them.
+    geometry = lists.geometry[found[:, 2]] if view.part else segment.geometry(found[:, 2])
     sizes = np.array([(row.width, row.height) for row in rows])
     feature = words.feature[found[:, 1]]
     shape = None if features.shape is None else features.shape[feature]
     ours = Placed(features.xy[feature], features.scale[feature], features.angle[feature], shape)
-    theirs = Placed(*decode(segment.geometry(found[:, 2]), sizes.max(axis=1)[found[:, 0]]))
+    theirs = Placed(*decode(geometry, sizes.max(axis=1)[found[:, 0]]))
     oriented = snapshot.settings.oriented
     checked = verify(ours, theirs, bounds=bounds, sizes=sizes, options=recipe.verify, oriented=oriented)
     for slot, verified in enumerate(checked):

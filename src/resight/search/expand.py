@@ -25,7 +25,7 @@ MARGIN = 0.25
 def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candidate], count: int) -> list[Candidate]:
     """Search again with what the best verified results show of the same thing; in no order.
 
-    All queries look in the same clusters: a picture that one of them does not look at cannot be compared by their mean.
+    All queries score the same pictures: one that is not scored by one of them cannot be compared by their mean.
     """
     queries, recipe = request.queries, request.recipe
     sources = [c for c in candidates if c.located and not is_own_picture(queries[c.located.query], c, c.located)]
@@ -37,7 +37,7 @@ def expand(group: SegmentGroup, request: SearchRequest, candidates: list[Candida
     seen = [_seen_in(s, queries, c.located, oriented) for s, c in zip(stored, sources, strict=True) if c.located]
     if recipe.expand.kind == "union":
         unions = [_union([q, *(s for s, of in seen if of == n)], recipe) for n, q in enumerate(queries)]
-        request = again = prepare(group, unions, recipe, clusters=request.clusters, background=request.background)
+        request = again = prepare(group, unions, recipe, pictures=request.pictures, background=request.background)
     else:
         again = extend(group, request, [s for s, _ in seen], [c.place for c in sources])
     expanded = shortlist(group, again, count)

@@ -10,17 +10,20 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from ..clusters import Visit
 from ..options import ScoringOptions
-from ..scoring import CollectionStatistics, Query
+from ..recipes import Recipe
+from ..scoring import CollectionStatistics, Query, largest
 from ..store import Manifest, Row, Snapshot
 from ..types import Float32, Int64
 from .candidates import Located
 from .graph import LinkGraph
 from .local import LocalSearcher
-from .request import Place, SearchRequest
+from .request import Pictures, Place, SearchRequest
 from .searcher import ScoreHistogram, SegmentSearcher, TopK
 
 T = TypeVar("T")
+SAMPLED = 16  # pictures of each cluster that stands for all
 ItemT = TypeVar("ItemT")
 
 
@@ -79,6 +82,25 @@ class SegmentGroup:
             [np.asarray(sum(counts)) for counts in zip(*of_query, strict=True)]
             for of_query in zip(*of_searchers, strict=True)
         ]
+
+    def nearest(self, visits: Sequence[Visit], count: int, recipe: Recipe | None = None) -> Pictures:
+        """The nearest ``count`` living pictures of each visit, and all that tie with the last: of all segments.
+
+        recipe: whose context terms widen or narrow distances, if it has any.
+        """
+        found: dict[int, list[Int64]] = {}
+        for of_searchers in zip(*self._each(lambda searcher: searcher.nearest(visits, count, recipe)), strict=True):
+            segment, ordinal, distance = (np.concatenate(column) for column in zip(*of_searchers, strict=True))
+            chosen = largest(-distance, count)
+            for number in np.unique(segment[chosen]).tolist():
+                found.setdefault(number, []).append(ordinal[chosen][segment[chosen] == number])
+        return {number: np.unique(np.concatenate(ordinals)) for number, ordinals in found.items()}
+
+    @cached_property
+    def sample(self) -> Pictures:
+        """Some pictures that stand for all, the same ones however pictures are spread over segments."""
+        assert self.snapshot.clusters
+        return self.nearest(self.snapshot.clusters.spread(), SAMPLED)
 
     def top_k(self, request: SearchRequest, count: int) -> TopK:
         """The best pictures of each searcher: among them the best ``count`` of all, by each vocabulary."""

@@ -15,7 +15,7 @@ from .colour import weigh_colours
 from .expand import expand
 from .follow import follow
 from .group import SegmentGroup
-from .prepare import choose_clusters, prepare
+from .prepare import choose_pictures, prepare
 from .request import SearchRequest
 from .require import missing, require_searchable
 from .shortlist import shortlist, verify
@@ -51,8 +51,8 @@ def rank(
     require_searchable(group, recipe)
     count = max(count, recipe.verify.shortlist)
     with watch.stage("score"):
-        clusters, background = choose_clusters(group.snapshot, queries, recipe)
-        request = prepare(group, queries, recipe, clusters=clusters, background=background)
+        pictures, background = choose_pictures(group, queries, recipe)
+        request = prepare(group, queries, recipe, pictures=pictures, background=background)
         candidates = shortlist(group, request, count)
     if not recipe.verify.shortlist:
         return candidates, None

@@ -10,19 +10,26 @@ import numpy as np
 from ..postings import build
 from ..recipes import Recipe
 from ..scoring import Query, SegmentView, Totals, measure_of, query_totals, score
-from ..store import Snapshot
-from ..types import Float64, Int64
+from ..types import Float64
 from .group import SegmentGroup
-from .request import Place, SearchRequest
+from .request import Pictures, Place, SearchRequest
 from .scores import scales
 
 
-def choose_clusters(snapshot: Snapshot, queries: Sequence[Query], recipe: Recipe) -> tuple[Int64 | None, Int64 | None]:
-    """Where to look, and which of these clusters stand for all; None: everywhere, all do."""
-    clusters = snapshot.visit([query.words for query in queries], recipe.clusters.probe)
-    if clusters is None or not recipe.verify.shortlist:
-        return clusters, None
-    return np.union1d(clusters, snapshot.spread), snapshot.spread
+def choose_pictures(
+    group: SegmentGroup, queries: Sequence[Query], recipe: Recipe
+) -> tuple[Pictures | None, Pictures | None]:
+    """Which pictures to score, and which of these stand for all; None: all are scored, all do."""
+    options = recipe.clusters
+    if group.empty or not options.probe:
+        return None, None
+    visits = group.snapshot.visits([query.words for query in queries], options.probe)
+    nearest = group.nearest(visits, options.scored, recipe)
+    if not recipe.verify.shortlist:
+        return nearest, None
+    both, none = nearest.keys() | group.sample.keys(), np.zeros(0, np.int64)
+    scored = {number: np.union1d(nearest.get(number, none), group.sample.get(number, none)) for number in both}
+    return scored, group.sample
 
 
 def prepare(
@@ -30,15 +37,15 @@ def prepare(
     queries: Sequence[Query],
     recipe: Recipe,
     *,
-    clusters: Int64 | None = None,
-    background: Int64 | None = None,
+    pictures: Pictures | None = None,
+    background: Pictures | None = None,
 ) -> SearchRequest:
     """Sum up what the queries' scores depend on, over all segments."""
     request = SearchRequest(
         queries=queries if group.in_one_place else [query.without_descriptors for query in queries],
         recipe=recipe,
         collections=group.collections(recipe.scoring),
-        clusters=clusters,
+        pictures=pictures,
         background=background,
         totals=[],
     )
@@ -86,7 +93,7 @@ def self_scores(group: SegmentGroup, request: SearchRequest) -> Float64:
     snapshot, options = group.snapshot, request.recipe.scoring
     queries = [_nearest_words(query, snapshot.spans) for query in request.queries]
     own = [[_only_picture(query.within(span), len(span)) for span in snapshot.spans] for query in queries]
-    nearest = replace(request, queries=queries, clusters=None)
+    nearest = replace(request, queries=queries)
     by_ratio = options.ratio_mixture is not None  # which depends on all that there is
     totals = _totals(group, nearest, own) if by_ratio else None
     others = snapshot.views if by_ratio and measure_of(options).in_one_place else [[]] * len(snapshot.spans)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..options import ScoringOptions
@@ -12,6 +12,7 @@ from ..scoring import CollectionStatistics, Query, Scope, Totals
 from ..types import Float32, Int64
 
 Place = tuple[int, int]  # the number of a segment in its commit, and of a picture in it
+Pictures = Mapping[int, Int64]  # by the number of their segment, sorted
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -28,12 +29,12 @@ class SearchRequest:
     queries: Sequence[Query]
     recipe: Recipe
     collections: Sequence[CollectionStatistics]  # of each vocabulary
-    clusters: Int64 | None = None  # where to look; None: everywhere
-    background: Int64 | None = None  # clusters, of those, that stand for all; None: all do
+    pictures: Pictures | None = None  # to be scored; None: all
+    background: Pictures | None = None  # of those, the ones that stand for all; None: all do
     totals: Sequence[Sequence[Totals]]  # of each query, in each vocabulary
     scales: Float32 | None = None  # (queries, vocabularies) what brings scores to one scale; None: there is one query
     sources: Sequence[Place] = ()  # the indexed pictures that the last queries are: their own scores do not count
     id: SearchId = field(default_factory=SearchId)
 
     def scope(self, vocabulary: int) -> Scope[ScoringOptions]:
-        return Scope(self.recipe.scoring, self.collections[vocabulary], self.clusters)
+        return Scope(self.recipe.scoring, self.collections[vocabulary])

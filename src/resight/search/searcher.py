@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from ..clusters import Visit
 from ..options import ScoringOptions
+from ..recipes import Recipe
 from ..scoring import Query
 from ..store import Row
 from ..types import Float32, Int64
@@ -19,6 +21,14 @@ class TopK(NamedTuple):
     segment: Int64  # its number in the commit
     ordinal: Int64  # of the picture in its segment
     scores: Float32  # (vocabularies, pictures)
+
+
+class Nearest(NamedTuple):
+    """The pictures nearest to a visit, and all that tie with the last."""
+
+    segment: Int64
+    ordinal: Int64
+    distance: Float32  # squared, with context terms
 
 
 class ScoreHistogram(NamedTuple):
@@ -40,6 +50,10 @@ class SegmentSearcher(Protocol):
 
     def statistics(self, request: SearchRequest) -> list[list[Int64]]:
         """The next statistics of each query, in each vocabulary, after those in the request's totals; they add up."""
+        ...
+
+    def nearest(self, visits: Sequence[Visit], count: int, recipe: Recipe | None) -> list[Nearest]:
+        """For each visit the nearest ``count`` living pictures, and perhaps more; by a recipe's context terms, too."""
         ...
 
     def top_k(self, request: SearchRequest, count: int) -> TopK:

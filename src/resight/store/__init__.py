@@ -8,7 +8,7 @@ from .entry import Entry, Known
 from .links import BOX_STEPS, GRID, LINK, SegmentLinks, picture_id, set_confirmed
 from .manifest import Manifest, Settings
 from .manifest import read as read_manifest
-from .merge import Mask, clusters_of
+from .merge import Mask
 from .refusals import Refusal
 from .remote import Remote, RemoteWriter
 from .segment import Segment
@@ -37,7 +37,6 @@ __all__ = [
     "Snapshot",
     "Writer",
     "check",
-    "clusters_of",
     "clusters_to_visit",
     "create",
     "index_size",

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing
 
-import numpy as np
-
-from ..clusters import by_cluster
 from ..context import Reference, Visit, name_of
 from ..errors import UsageError
 from ..options import ContextOptions
@@ -15,7 +12,7 @@ from ..types import Float32
 from .disk import Disk
 from .entry import Entry
 from .manifest import LEARNT, FileRecord, SegmentRecord
-from .segment import Segment, read_whole, with_terms, write
+from .segment import Arranged, Segment, read_whole, with_terms, write
 from .snapshot import Snapshot
 
 
@@ -38,12 +35,12 @@ def write_addition(
     base: Snapshot, name: str, entries: list[Entry], *, references: References, disk: Disk
 ) -> SegmentRecord:
     """These entries as segment ``name`` for the commit after ``base``; no manifest names it yet."""
-    manifest, clusters, bounds = base.manifest, base.clusters, None
+    manifest, clusters, arranged = base.manifest, base.clusters, None
     if clusters:
-        cluster = clusters.assign(entry.words.within(base.spans[0]).word for entry in entries)
-        order, bounds = by_cluster(cluster, len(clusters.entries))
+        placed = clusters.place(entry.words.within(base.spans[0]).word for entry in entries)
+        order, arranged = Arranged.by(placed, len(clusters.entries))
         entries = [entries[i] for i in order.tolist()]
-    record = write(base.folder, name, entries, words=base.settings.words, disk=disk, bounds=bounds)
+    record = write(base.folder, name, entries, words=base.settings.words, disk=disk, arranged=arranged)
     terms = {}
     for context in manifest.contexts:
         terms[context] = _terms(base, references.get(base, context), entries, base.spans[name_of(context)[1]])
@@ -68,4 +65,4 @@ def clusters_to_visit(snapshot: Snapshot, context: ContextOptions) -> Visit | No
             "context.probe looks for neighbours in the clusters of an index with one vocabulary; "
             "make them with `resight index --clusters`, or leave context.probe at 0"
         )
-    return lambda words: np.sort(clusters.visit(words.word)[: context.probe])
+    return lambda words: clusters.visit(words.word, context.probe).clusters

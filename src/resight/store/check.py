@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import IndexDamagedError, UsageError, VocabularyError
-from ..postings import cells, count
+from ..postings import count, forward
 from ..scoring import Similarity
 from ..types import Int64
 from ..vocabulary.codes import kept_bytes
@@ -19,7 +19,7 @@ from . import lock
 from . import manifest as manifests
 from .links import SegmentLinks
 from .manifest import LEARNT, OPTIONAL, Manifest, SegmentRecord
-from .segment import BOUNDS, CELLS, FOLDER, Segment, living_by_key, read_whole
+from .segment import BLOCK, BOUNDS, FOLDER, Segment, living_by_key, read_whole
 from .shards import FOLDER as SHARDS
 from .snapshot import read_vocabulary
 
@@ -195,10 +195,28 @@ def _key_problems(segments: Sequence[Segment]) -> Iterator[str]:
 def _cluster_problems(segment: Segment, bounds: Int64) -> Iterator[str]:
     if bounds[0] != 0 or bounds[-1] != segment.record.pictures or np.any(np.diff(bounds) < 0):
         yield f"clusters do not share out the {segment.record.pictures} pictures"
-    elif segment.has_cells:
-        stored, _ = segment.files[CELLS].array("<u4")
-        if not np.array_equal(stored, cells(segment.all_lists(), bounds).reshape(-1)):
-            yield "the places of clusters differ from the lists"
+    elif segment.has_forward:
+        yield from _forward_problems(segment)
+
+
+def _forward_problems(segment: Segment) -> Iterator[str]:
+    """Of the forward index, against the lists."""
+    pictures, rows = segment.record.pictures, segment.record.features
+    if segment.placed is None or len(segment.placed.code) != pictures:
+        yield f"codes are not those of {pictures} pictures"
+    stored, columns = segment.forward(np.zeros(0, np.int64)), ("word", "signature", "geometry", "code")
+    if len(stored.starts) != pictures + 1 or any(len(getattr(stored, column)) != rows for column in columns):
+        yield f"the forward index is not that of {rows} features of {pictures} pictures"
+        return
+    for begin, block in forward(segment.all_lists(), pictures=pictures, size=BLOCK):
+        first = int(stored.starts[begin])
+        mine, last = slice(begin, begin + len(block.starts)), first + len(block.word)
+        same = np.array_equal(stored.starts[mine], first + block.starts)
+        if not same or any(
+            not np.array_equal(getattr(stored, column)[first:last], getattr(block, column)) for column in columns
+        ):
+            yield "the forward index differs from the lists"
+            return
 
 
 def _alone_problems(segment: Segment, similarity: Similarity) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Several segments → one, without the dead. Streams list by list: memory is that of the longest list.
 
-With clusters, that of their cells comes on top: at most 4 bytes for each posting.
+With clusters, that of the pictures' codes, and of a block of them, comes on top.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .._numba import kernel
-from ..clusters import by_cluster
+from ..clusters import Clusters, Placed
 from ..postings import Lists, as_bytes
 from ..types import Bytes, Int64, UInt32
 from .disk import Disk
 from .manifest import SegmentRecord
-from .segment import CODE, Segment, finish_folder, start_folder
+from .segment import CODE, Arranged, Segment, finish_folder, start_folder
 from .table import Row
 
 Mask = npt.NDArray[np.bool_]  # of a segment's postings
@@ -46,34 +46,36 @@ class Numbering:
     """Where the pictures of several segments go in one."""
 
     new: list[Int64]  # for each segment: the new ordinal of each picture, −1 for the dead
-    bounds: Int64 | None  # where each cluster begins, if they are ordered by cluster
+    arranged: Arranged | None  # if they are ordered by cluster
 
     @property
     def pictures(self) -> int:
         return sum(int((new >= 0).sum()) for new in self.new)
 
 
-def renumber(segments: Sequence[Segment], clusters: Sequence[Int64] | None, count: int) -> Numbering:
+def renumber(segments: Sequence[Segment], placed: Sequence[Placed] | None, count: int) -> Numbering:
     """The living pictures of these segments, in this order; or by cluster, if those of each segment's are given."""
     living = [segment.alive for segment in segments]
     place = np.arange(sum(int(alive.sum()) for alive in living))
-    bounds = None
-    if clusters is not None:
-        cluster = np.concatenate([c[alive] for c, alive in zip(clusters, living, strict=True)])
-        order, bounds = by_cluster(cluster, count)
+    arranged = None
+    if placed is not None:
+        kept = [each.rows(alive) for each, alive in zip(placed, living, strict=True)]
+        together = Placed(*(np.concatenate(column) for column in zip(*kept, strict=True)))
+        order, arranged = Arranged.by(together, count)
         place[order] = np.arange(len(place))
     new, begin = [], 0
     for alive in living:
         new.append(np.full(len(alive), -1, np.int64))
         new[-1][alive] = place[begin : begin + int(alive.sum())]
         begin += int(alive.sum())
-    return Numbering(new, bounds)
+    return Numbering(new, arranged)
 
 
-def clusters_of(segment: Segment) -> Int64:
-    """The cluster of each picture of a segment that is ordered by cluster."""
-    assert segment.bounds is not None
-    return np.repeat(np.arange(len(segment.bounds) - 1), np.diff(segment.bounds))
+def place(segment: Segment, clusters: Clusters, span: range) -> Placed:
+    """Where the pictures of a segment are among the clusters, by their words of this vocabulary."""
+    found = [clusters.place(words.word for words, _ in block) for _, block in segment.blocks(span)]
+    none = Placed(np.zeros(0, np.int64), np.zeros((0, clusters.dimensions), np.int8))
+    return Placed(*(np.concatenate(column) for column in zip(none, *found, strict=True)))
 
 
 def merge(
@@ -105,14 +107,14 @@ def merge(
             source.offsets, source.image, source.signature, as_bytes(source.geometry), source.code, renumbering, mine,
             position, target.image, target.signature, as_bytes(target.geometry), target.code,
         )  # fmt: skip
-    if numbering.bounds is not None:
+    if numbering.arranged:
         _sort(target.offsets, target.image, target.signature, as_bytes(target.geometry), target.code)
     for array in (*arrays, code):
         if isinstance(array, np.memmap):
             array.flush()
     features = np.bincount(target.image, minlength=numbering.pictures)
-    living, bounds = _rows(segments, numbering, features), numbering.bounds
-    return finish_folder(folder, name, target, pictures=numbering.pictures, rows=living, bounds=bounds, disk=disk)
+    living, arranged = _rows(segments, numbering, features), numbering.arranged
+    return finish_folder(folder, name, target, pictures=numbering.pictures, rows=living, arranged=arranged, disk=disk)
 
 
 def _rows(segments: Sequence[Segment], numbering: Numbering, features: Int64) -> Iterator[Row]:

@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import merge
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays import array_of, arrays_of
-from ..postings import GEOMETRY, SHAPED, Lists, build, cells, count, forward, frozen, of_picture, worth_cells
+from ..clusters import Placed, by_cluster
+from ..postings import GEOMETRY, SHAPED, Forward, Lists, build, count, forward, frozen, of_picture
 from ..scoring import Similarity
-from ..types import Bytes, Float32, Int32, Int64, UInt32, Words
+from ..types import Bytes, Float32, Int8, Int32, Int64, UInt32, Words
 from . import table
 from .checked import CheckedFile, block_count, block_sums, damaged, map_bytes, unreadable
 from .disk import Disk
@@ -35,8 +36,22 @@ LISTS: dict[str, npt.DTypeLike] = {"image.npy": "<u4", "signature.npy": "<u8", "
 COUNTS: dict[str, npt.DTypeLike] = {"offsets.npy": "<i8", "df.npy": "<u4", "squared.npy": "<i8"}
 FILES = (*LISTS, *COUNTS, table.NAME)
 CODE = "code.npy"  # a list too, where something is kept of descriptors: rows of as many bytes as the manifest says
-# Where pictures are ordered by cluster: the first picture of each, and where each list comes to it.
-BOUNDS, CELLS = "bounds.npy", "cells.npy"
+# Where pictures are ordered by cluster: the first picture of each; each picture's code on the principal axes; and the
+# forward index, where the lists' columns come again, picture by picture, in rows forward-start[i] … of picture i.
+BOUNDS, AXES, STARTS, FORWARD = "bounds.npy", "axes.npy", "forward-start.npy", "forward-"
+
+
+class Arranged(NamedTuple):
+    """Pictures in the order of their clusters."""
+
+    bounds: Int64  # where each cluster begins; last, how many pictures there are
+    code: Int8  # (n, d) of each picture, on the principal axes
+
+    @classmethod
+    def by(cls, placed: Placed, count: int) -> tuple[Int64, Arranged]:
+        """The order to put so placed pictures in, into ``count`` clusters, and what is kept of them then."""
+        order, bounds = by_cluster(placed.cluster, count)
+        return order, cls(bounds, placed.code[order])
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +69,11 @@ class Dead:
 
 
 def write(
-    folder: Path, name: str, entries: Sequence[Entry], *, words: int, disk: Disk, bounds: Int64 | None = None
+    folder: Path, name: str, entries: Sequence[Entry], *, words: int, disk: Disk, arranged: Arranged | None = None
 ) -> SegmentRecord:
     """Store these entries as segment ``name``: on disk, synced, under its final name; not yet in any manifest.
 
-    bounds: where each cluster begins, if the entries come in the order of clusters.
+    arranged: if the entries come in the order of clusters.
     """
     temporary = start_folder(folder, name, disk)
     lists = build([(e.words, e.geometry) for e in entries], words=words)
@@ -68,7 +83,7 @@ def write(
     if lists.code.shape[1]:
         disk.save_array(temporary / CODE, lists.code.reshape(-1))
     rows = (table.Row.of(ordinal, entry) for ordinal, entry in enumerate(entries))
-    return finish_folder(folder, name, lists, pictures=len(entries), rows=rows, disk=disk, bounds=bounds)
+    return finish_folder(folder, name, lists, pictures=len(entries), rows=rows, disk=disk, arranged=arranged)
 
 
 def start_folder(folder: Path, name: str, disk: Disk) -> Path:
@@ -86,7 +101,7 @@ def finish_folder(
     pictures: int,
     rows: Iterable[table.Row],
     disk: Disk,
-    bounds: Int64 | None = None,
+    arranged: Arranged | None = None,
 ) -> SegmentRecord:
     """The lists are written: add counts, facts and checksums, make all of it durable, and give it its final name."""
     temporary = folder / FOLDER / f"{name}.new"
@@ -95,7 +110,9 @@ def finish_folder(
         disk.save_array(temporary / file, array.astype(COUNTS[file]))
     table.write(temporary / table.NAME, rows, disk)
     codes = lists.code.shape[1]
-    files = [*FILES, *([CODE] if codes else []), *_write_bounds(temporary, lists, bounds, disk)]
+    files = [*FILES, *([CODE] if codes else [])]
+    if arranged:
+        files += _write_arranged(temporary, lists, arranged, disk)
     sums = np.concatenate([block_sums(map_bytes(temporary / file)) for file in files])
     buffer = io.BytesIO()
     np.save(buffer, sums)
@@ -117,15 +134,35 @@ def finish_folder(
     return record
 
 
-def _write_bounds(folder: Path, lists: Lists, bounds: Int64 | None, disk: Disk) -> Iterator[str]:
-    """The names of the files that were written."""
-    if bounds is None:
-        return
-    disk.save_array(folder / BOUNDS, bounds.astype("<i8"))
-    yield BOUNDS
-    if worth_cells(lists, bounds):
-        disk.save_array(folder / CELLS, cells(lists, bounds).reshape(-1).astype("<u4", copy=False))
-        yield CELLS
+def _write_arranged(folder: Path, lists: Lists, arranged: Arranged, disk: Disk) -> list[str]:
+    """The names of the files that were written. Memory: that of some pictures at a time."""
+    pictures, rows, codes = len(arranged.code), len(lists.image), lists.code.shape[1]
+    disk.save_array(folder / BOUNDS, arranged.bounds.astype("<i8"))
+    disk.save_array(folder / AXES, arranged.code.reshape(-1))
+    kinds, several = _forward_kinds(lists.geometry.dtype, codes), {"code": codes}  # of which there are as many a row
+    columns = {
+        column: disk.create_array(folder / f"{FORWARD}{column}.npy", kind=kind, rows=rows * several.get(column, 1))
+        for column, kind in kinds.items()
+    }
+    starts, at = [np.zeros(1, np.int64)], 0
+    for _, block in forward(lists, pictures=pictures, size=BLOCK):
+        starts.append(at + block.starts[1:])
+        end = at + len(block.word)
+        for column, array in columns.items():
+            size = several.get(column, 1)
+            array[at * size : end * size] = getattr(block, column).reshape(-1)
+        at = end
+    for array in columns.values():
+        if isinstance(array, np.memmap):
+            array.flush()
+    disk.save_array(folder / STARTS, np.concatenate(starts).astype("<i8"))
+    return [BOUNDS, AXES, STARTS, *(f"{FORWARD}{column}.npy" for column in kinds)]
+
+
+def _forward_kinds(geometry: npt.DTypeLike, codes: int) -> dict[str, npt.DTypeLike]:
+    """The columns of a forward index."""
+    kinds: dict[str, npt.DTypeLike] = {"word": "<i4", "signature": "<u8", "geometry": geometry}
+    return kinds | ({"code": "|u1"} if codes else {})
 
 
 def write_beside(folder: Path, name: str, file: str, data: bytes, disk: Disk) -> FileRecord:
@@ -276,16 +313,46 @@ class Segment:
         return self._lists
 
     @property
-    def has_cells(self) -> bool:
-        return CELLS in self.files
+    def has_forward(self) -> bool:
+        """Whether some of its pictures can be scored alone; not in clusters made by an early version."""
+        return AXES in self.files
 
-    def cells(self, words: Int32) -> UInt32:
-        """Where in each list the pictures of each cluster begin, once the rows of these words are checked."""
+    @property
+    def cluster(self) -> Int64:
+        """Of each picture, where they are ordered by cluster."""
         assert self.bounds is not None
-        values, start = self.files[CELLS].array("<u4")
-        size = 4 * len(self.bounds)
-        self.files[CELLS].check_ranges(start + words.astype(np.int64) * size, start + (words + np.int64(1)) * size)
-        return values.reshape(-1, len(self.bounds))
+        return np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))
+
+    @cached_property
+    def placed(self) -> Placed | None:
+        """Where its pictures are among the clusters, if that is known."""
+        if self.bounds is None or not self.has_forward:
+            return None
+        self.files[AXES].check()
+        return Placed(self.cluster, self.files[AXES].array("|i1")[0].reshape(self.record.pictures, -1))
+
+    def forward(self, pictures: Int64, *columns: str) -> Forward:
+        """The forward index, once these pictures are checked, in words and these columns."""
+        index, starts = self._forward
+        for column in {"word", *columns} & starts.keys():
+            start, size = starts[column]
+            file = self.files[f"{FORWARD}{column}.npy"]
+            file.check_ranges(start + index.starts[pictures] * size, start + index.starts[pictures + 1] * size)
+        return index
+
+    @cached_property
+    def _forward(self) -> tuple[Forward, dict[str, tuple[int, int]]]:
+        """All of it, not yet checked but for where pictures start; of each column the first byte and those of a row."""
+        self.files[STARTS].check()
+        rows, kinds = len(self._lists.image), _forward_kinds(self.kinds["geometry.npy"], self.codes)
+        arrays = {column: self.files[f"{FORWARD}{column}.npy"].array(kind) for column, kind in kinds.items()}
+        columns = {column: array for column, (array, _) in arrays.items()}
+        code = columns.pop("code", np.zeros(0, np.uint8)).reshape(rows, self.codes)
+        sizes = {column: array.itemsize for column, array in columns.items()} | {"code": self.codes}
+        starts = self.files[STARTS].array("<i8")[0]
+        return Forward(self.words, starts, **columns, code=code), {
+            column: (start, sizes[column]) for column, (_, start) in arrays.items()
+        }
 
     def geometry(self, postings: Int64) -> npt.NDArray[Any]:
         """Geometry codes of these postings, checked."""

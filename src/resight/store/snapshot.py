@@ -5,12 +5,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from copy import copy
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
 
-from ..clusters import Clusters
+from ..clusters import Clusters, Visit
 from ..context import context_name, require_context, stored_names
 from ..errors import IndexDamagedError, UsageError
 from ..options import ContextOptions, ScoringOptions
@@ -26,7 +28,6 @@ from .segment import Segment, living_by_key, read_whole
 from .table import Row
 
 VOCABULARY = "vocabulary.npz"
-LEAST_SPREAD = 4  # clusters that stand for all
 
 
 class Snapshot:
@@ -77,11 +78,17 @@ class Snapshot:
         """For each vocabulary the segments as scoring sees them: with its own words alone, and the norms of those."""
         tables, views = self._tables if self.settings.indexing.keep == "codes" else None, []
         for s in self.segments:
-            cells, alone = s.cells if s.has_cells else None, s.terms.get(LEARNT)
-            views.append(SegmentView(s.lists, s.squared, s.alive, s.bounds, cells, tables, alone))
+            forward, alone = s.forward if s.has_forward else None, s.terms.get(LEARNT)
+            views.append(SegmentView(s.lists, s.squared, s.alive, s.bounds, forward, tables=tables, stored_alone=alone))
         if self.settings.vocabularies == 1:
             return [views]
         return [[view.within(span) for view in views] for span in self.spans]
+
+    def without_forward(self) -> Snapshot:
+        """The same commit, of which only lists are read: what matches is known by its place in them."""
+        same = copy(self)
+        same.views = [[replace(view, forward=None) for view in views] for views in self.views]
+        return same
 
     @cached_property
     def clusters(self) -> Clusters | None:
@@ -125,31 +132,24 @@ class Snapshot:
         bounds = self.segments[0].bounds if self.segments else None
         return 0 if bounds is None else len(bounds) - 1
 
-    @property
-    def spread(self) -> Int64:
-        """Some clusters, evenly spread, that stand for all."""
-        assert self.clusters
-        count = len(self.clusters.entries)
-        return np.unique(np.linspace(0, count - 1, max(LEAST_SPREAD, count // 50)).astype(np.int64))
-
     def require_clusters(self, probe: int) -> None:
         """Raise UsageError where so many clusters shall be visited, and there are none."""
-        if probe and self.segments and self.clusters is None:
-            raise UsageError(
-                f"{self.folder} has no clusters to choose from; make them with `resight index --clusters`, "
-                "or search without --probe"
-            )
+        if not probe or all(segment.has_forward for segment in self.segments):
+            return
+        remedy = "make them with `resight index --clusters`, or search without --probe"
+        if self.clusters is None:
+            raise UsageError(f"{self.folder} has no clusters to choose from; {remedy}")
+        raise UsageError(f"the clusters of {self.folder} were made by an early version; {remedy}")
 
-    def visit(self, queries: Sequence[Words], probe: int) -> Int64 | None:
-        """The ``probe`` clusters nearest to any of the queries (0: all); None where nothing is to be left out.
+    def visits(self, queries: Sequence[Words], probe: int) -> list[Visit]:
+        """For each query the ``probe`` clusters nearest to it.
 
         Each feature of a query is given as many words as one of an indexed picture has.
         """
         self.require_clusters(probe)
-        if not (probe and self.segments and self.clusters) or probe >= len(self.clusters.entries):
-            return None
+        assert self.clusters
         alike = [words.within(self.spans[0]).nearest(self.settings.indexing.words) for words in queries]
-        return np.unique([self.clusters.visit(words.word)[:probe] for words in alike])
+        return [self.clusters.visit(words.word, probe) for words in alike]
 
     @property
     def spans(self) -> list[range]:

@@ -22,10 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from ..clusters import Clusters
 from ..errors import StoreError, UsageError
 from ..options import StoreOptions
 from ..postings import count
-from ..types import Float32, Int64, UInt32
+from ..types import Float32, UInt32
 from . import manifest as manifests
 from . import refusals, shards
 from .addition import References, write_addition
@@ -34,7 +35,7 @@ from .entry import Entry, Known, encode_text
 from .links import SegmentLinks, merged
 from .lock import WriterLock
 from .manifest import AS_JSON, LINKS, OPTIONAL, REFUSED, FileRecord, Manifest, SegmentRecord
-from .merge import Mask, Numbering, choose, clusters_of, merge, renumber
+from .merge import Mask, Numbering, choose, merge, place, renumber
 from .refusals import Refusal
 from .segment import FOLDER, Dead, Segment, with_links, with_terms, write_beside
 from .shards import FOLDER as SHARDS
@@ -189,7 +190,7 @@ class Writer:
         try:
             while few := choose(self._base.segments, factor=self.options.merge_factor):
                 with self._changing_disk():
-                    self._merge(few, self._renumbering(few))
+                    self._merge(few, self._renumbering(few, self._base.clusters))
         except StoreError as error:
             self._refusal = f"all is committed, but segments could not be merged: {error}; then open the index again"
         return True
@@ -277,24 +278,19 @@ class Writer:
             self._replace(records)
 
     def arrange(
-        self,
-        clusters: Sequence[Int64] | None,
-        count: int,
-        files: Mapping[str, bytes | None],
-        *,
-        useful: Sequence[Mask] | None = None,
+        self, clusters: Clusters | None, files: Mapping[str, bytes | None], *, useful: Sequence[Mask] | None = None
     ) -> None:
-        """Rewrite all pictures as one segment, in the order of their clusters, of which there are ``count``.
+        """Rewrite all pictures as one segment, in the order of these clusters; None: in no new order.
 
-        clusters: those of each segment's pictures; None: in no new order. Files: as for ``attach``. useful: which of
-        each segment's postings are kept; None: all. What was learnt from the others must be dropped or made anew.
+        files: as for ``attach``. useful: which of each segment's postings are kept; None: all. What was learnt from the
+        others must be dropped or made anew.
         """
         self._require_nothing_pending()
         with self._changing_disk():
             changed = self._write_optional(files)
             segments = self._base.segments
             if segments:
-                self._merge(segments, renumber(segments, clusters, count), changed, useful)
+                self._merge(segments, self._renumbering(segments, clusters, again=True), changed, useful)
             else:
                 self._replace([], changed)
 
@@ -325,7 +321,7 @@ class Writer:
         self.commit()
         if len(self._base.segments) > 1 or any(s.record.dead_pictures for s in self._base.segments):
             with self._changing_disk():
-                self._merge(self._base.segments, self._renumbering(self._base.segments))
+                self._merge(self._base.segments, self._renumbering(self._base.segments, self._base.clusters))
 
     def close(self) -> None:
         self._refusal = f"this writer of {self.folder} was closed; open the index again"
@@ -363,11 +359,14 @@ class Writer:
         file = write_beside(self.folder, segment.record.name, name, Dead(ordinals, df).to_bytes(), self.disk)
         return replace(segment.record, dead=file, dead_pictures=len(ordinals), dead_features=int(length.sum()))
 
-    def _renumbering(self, segments: list[Segment]) -> Numbering:
-        """How these segments become one: by cluster, if there are any."""
-        clusters = self._base.clusters
-        known = [clusters_of(s) for s in segments] if clusters else None
-        return renumber(segments, known, len(clusters.entries) if clusters else 0)
+    def _renumbering(self, segments: list[Segment], clusters: Clusters | None, *, again: bool = False) -> Numbering:
+        """How these segments become one: by cluster, if there are any; again: these are new clusters."""
+        if clusters is None:
+            return renumber(segments, None, 0)
+        span = self._base.spans[0]
+        known = [None if again else segment.placed for segment in segments]
+        placed = [each or place(s, clusters, span) for each, s in zip(known, segments, strict=True)]
+        return renumber(segments, placed, len(clusters.entries))
 
     def _merge(
         self,
