@@ -13,7 +13,7 @@ import numpy as np
 from resight import learn
 from resight._numba import telling
 from resight.index import Index
-from resight.options import IndexingOptions
+from resight.options import ClusterOptions, IndexingOptions
 from resight.store import Writer
 from resight.vocabulary import Vocabulary
 
@@ -24,7 +24,7 @@ SCRIPT = """
 import sys
 from numba.core.dispatcher import Dispatcher
 from resight.index import Index
-from resight.options import ExpandOptions, HammingOptions
+from resight.options import ClusterOptions, ExpandOptions, HammingOptions
 from resight.recipes import RECIPES, Recipe
 from resight.warm import warm
 
@@ -42,6 +42,8 @@ union = Recipe(description="", expand=ExpandOptions(kind="union"))
 for path in sys.argv[2:]:
     with Index.open(path) as index:
         facts = index.info()
+        if facts.clusters:
+            index.search(sys.argv[1], recipe=Recipe(description="", clusters=ClusterOptions(probe=1)))
         kept = ("nothing", facts.settings.indexing.keep)
         able = [name for name, recipe in RECIPES.items() if recipe.indexing.keep in kept]
         if not facts.similarity:
@@ -73,6 +75,8 @@ def test_nothing_is_compiled_after_warming_up(tmp_path: Path) -> None:
             for name in ("context", "context-l1"):
                 index.learn.context(name)
             index.learn.links()
+            if number == 0:
+                index.learn.clusters(ClusterOptions(count=2))
         if vocabulary.vocabularies == 1:
             with Writer(index.path) as writer:
                 learn.keep_similarity(writer, similarity(vocabulary.words))

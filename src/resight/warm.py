@@ -70,7 +70,10 @@ def _run_kernels(scoring: Sequence[ScoringOptions], detectors: Iterable[str]) ->
         _warm_neighbours(query)
     segment.only(np.zeros(1, np.int64)).find(words.word, "image")
     add_rows(np.zeros((1, 1), np.float32), words.word, *np.zeros((2, 1), np.float32))
-    compared(np.zeros((1, 1), np.int8), np.array([0, 1]), Visit(np.zeros(1, np.int64), np.zeros(1, np.int8)))
+    code, bounds = np.zeros((1, 1), np.int8), np.array([0, 1])
+    for stored in (code, bounds):
+        stored.setflags(write=False)
+    compared(code, bounds, Visit(np.zeros(1, np.int64), np.zeros(1, np.int8)))
     replace(segment, alive=~segment.alive).living(words.word)
     distinct(words.word, words.signature, 0)
     of_picture(lists, 0, 0)
@@ -79,8 +82,8 @@ def _run_kernels(scoring: Sequence[ScoringOptions], detectors: Iterable[str]) ->
     CellSearch(byte, Cells(byte, np.zeros(1, np.int32))).search(nothing, 1)
     TreeSearch(nothing, Tree(nothing[:0], np.ones(2, np.int64))).search(nothing, 1)
     matches(words, words.word, lists, np.zeros(1, np.int32), VerifyOptions().threshold)
-    found = np.zeros((2, 4), np.int64)  # of a single match the columns would be contiguous, which is another type
-    one_to_one(found[:, 0], found[:, 2], found[:, 3], np.zeros(2, np.int64))
+    column = np.zeros(1, np.int64)
+    one_to_one(column, column, column, np.zeros(2, np.int64))
     blank = Picture(np.zeros((32, 32), np.uint8), 32, 32)
     for detector in {*detectors} & {*DETECTORS}:  # features that another program gives need none
         extract(blank, options=FeatureOptions(detector=detector))

@@ -10,7 +10,7 @@ import pytest
 
 from resight import Index
 from resight.errors import KeyMissingError, UsageError
-from resight.options import VerifyOptions
+from resight.options import LinkOptions
 from resight.recipes import RECIPES
 from resight.search import Candidate, SegmentGroup, prepare, stored_query
 from resight.search.candidates import Linked
@@ -26,7 +26,7 @@ from ..support.pictures import SIZE, panorama, part, texture, wall_in_parts
 from ..support.stored import QuickDisk, build, change, entry
 
 SHIFT = np.array([[1.0, 0, 10], [0, 1, 0]])
-BEST_ALONE = replace(RECIPES["linked"], verify=VerifyOptions(shortlist=1))
+BEST_ALONE = replace(RECIPES["linked"], links=LinkOptions(shortlist=1))
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +80,16 @@ def test_a_picture_of_two_things_does_not_lead_from_one_to_the_other(linked: Ind
     assert hits["one"].inliers
     assert hits["both"].inliers
     assert "other" not in hits or not (hits["other"].inliers or hits["other"].via)
+
+
+def test_a_query_without_features_beside_another(linked: Index) -> None:
+    """In either order; what likeness adds is on the scale of both."""
+    query, blank = part(panorama(1), 60), np.zeros((SIZE, SIZE), np.uint8)
+    found = [linked.search(*queries, recipe="linked").hits for queries in ((query, blank), (blank, query))]
+    assert [hit.key for hit in found[0]] == [hit.key for hit in found[1]]
+    assert [hit.score for hit in found[0]] == pytest.approx([hit.score for hit in found[1]])
+    assert {hit.key for hit in found[0] if hit.inliers or hit.via} >= {"wall 0", "wall 1"}
+    assert not linked.search(blank, blank).hits
 
 
 def test_scene_groups_and_examples_are_read_from_links(linked: Index) -> None:
@@ -225,9 +235,9 @@ def test_where_the_query_was_seen_is_as_coarse_as_details_are_few() -> None:
     frame = np.array([10.0, 20, 110, 70])
     one = seen_at(np.array([[12.0, 22]]), frame)
     assert one.all()
-    four = seen_at(np.array([[12.0, 22], [13, 23], [14, 24], [15, 25]]), frame)
-    assert four.sum() == 6 * 6  # a quarter of the frame
-    assert four[:6, :6].all()
+    eight = seen_at(np.array([[12.0, 22], [13, 23], [14, 24], [15, 25]] * 2), frame)
+    assert eight.sum() == 6 * 6  # a quarter of the frame
+    assert eight[:6, :6].all()
     many = seen_at(dots((10, 20, 60, 70)), frame)
     assert many.shape == (GRID, GRID)
     assert many[:, :5].all()

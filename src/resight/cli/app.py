@@ -89,12 +89,14 @@ def default_index() -> Place:
 @contextmanager
 def loading() -> Iterator[None]:
     """For imports: what they make stays, so looking for garbage in it is in vain, now and in later collections."""
+    collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         gc.freeze()
-        gc.enable()
+        if collecting:
+            gc.enable()
 
 
 def command(function: Callable[..., int]) -> Callable[..., None]:

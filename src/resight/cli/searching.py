@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,9 +70,9 @@ def search(
     gives candidates, and 0 if there are any. With --engine ray each machine of a cluster searches a part of the index.
     All must see it at the same path. Hits and scores are the same.
     """
-    # Products are small: threads that wait for one another take longer, much longer on a busy machine.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with loading():
+        from threadpoolctl import threadpool_limits
+
         from .._numba import telling
         from ..engine import engine_named
         from ..index import Index
@@ -96,6 +95,7 @@ def search(
         given_features(features) as file,
         engine_named(engine, address=ray_address).searchers() as searchers,
         telling(say_compiling),
+        threadpool_limits(1),  # products are small: threads that wait for one another take longer
     ):
         if file:
             require_same_kind(target, file)

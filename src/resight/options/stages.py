@@ -229,7 +229,7 @@ class VerifyOptions(Options):
 
     stage: ClassVar[str] = "verify"
 
-    # The best this many pictures are verified; 0 turns verification off.
+    # The best this many pictures are verified, where links are not followed (see links); 0 turns verification off.
     shortlist: int = option(200, least=0)
     # Features match that share a word and have signatures at most this many bits apart, whatever the measure.
     threshold: int = option(24, least=0, most=64, used_if=VERIFIED)

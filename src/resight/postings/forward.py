@@ -76,6 +76,7 @@ def _block(lists: Lists, cursor: Int64, begin: int, end: int) -> Forward:
     starts = np.cumsum(starts)
     word, posting = np.zeros(starts[-1], np.int32), np.zeros(starts[-1], np.int64)
     _turn_round(lists.offsets, lists.image, cursor, begin, end, starts[:-1].copy(), word, posting)
+    word.setflags(write=False)  # as a stored one is
     return Forward(lists.words, starts, word, lists.signature[posting], lists.geometry[posting], lists.code[posting])
 
 

@@ -90,8 +90,11 @@ def verify(
             agreeing[some],
         )
 
-    with ThreadPoolExecutor(processors()) as pool:
-        list(pool.map(verify_some, range(0, len(sizes), AT_ONCE)))
+    if len(sizes) <= AT_ONCE:
+        verify_some(0)
+    else:
+        with ThreadPoolExecutor(processors()) as pool:
+            list(pool.map(verify_some, range(0, len(sizes), AT_ONCE)))
     return [
         Verified(transforms[p], inliers[bounds[p] : bounds[p + 1]]) if count else None
         for p, count in enumerate(agreeing.tolist())

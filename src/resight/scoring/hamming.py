@@ -20,6 +20,7 @@ from .query import Query
 from .segment import SegmentView
 
 SMALL = 4096  # pictures that are not worth a thread of their own
+FEW = 4096  # rows of a query that are not worth a thread of their own
 ROOM = 600  # matches per picture that are made room for at first; few queries have more, and look twice
 Piece = tuple[voting.Rows, voting.Listed, voting.Rule]
 
@@ -183,7 +184,9 @@ def matches(query: Words, place: Int32, lists: Lists, slot_of: Int32, threshold:
                 return found
             room = count
 
-    parts = _whole_features(query.feature, processors())
+    parts = _whole_features(query.feature, min(processors(), 1 + len(query) // FEW))
+    if len(parts) == 1:
+        return collect(parts[0])
     with ThreadPoolExecutor(len(parts)) as pool:
         return np.concatenate([*pool.map(collect, parts)])
 

@@ -119,6 +119,7 @@ class SegmentView:
 
     def living(self, word: Int32) -> Int64:
         """How many features of living pictures have each of these words."""
+        assert self.part is None, "lists are those of all pictures"
         lists = self.read(word, "image")
         if self.alive.all():
             return np.diff(lists.offsets)[word]
@@ -129,6 +130,8 @@ class SegmentView:
     @cached_property
     def length(self) -> Int64:
         """How many features each picture has; one that has several words counts as often."""
+        if self.part:
+            return self.own(self.whole.length)
         return count(self.read(None, "image"), np.ones(self.pictures, np.bool_))[2]
 
     @cached_property

@@ -104,7 +104,8 @@ def _located(
     place, lists = view.find(words.word, *columns)
     found = matches(words, place, lists, slot_of, recipe.verify.threshold)
     bounds = np.empty(len(rows) + 1, np.int64)
-    found = found[one_to_one(found[:, 0], found[:, 2], found[:, 3], bounds)]
+    slots, postings, distances = (np.ascontiguousarray(found[:, column]) for column in (0, 2, 3))
+    found = found[one_to_one(slots, postings, distances, bounds)]
     # Of the matches alone: few blocks of stored lists must be checked for them.
     geometry = lists.geometry[found[:, 2]] if view.part else segment.geometry(found[:, 2])
     sizes = np.array([(row.width, row.height) for row in rows])

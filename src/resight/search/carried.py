@@ -19,7 +19,7 @@ Seen = npt.NDArray[np.bool_]  # (GRID, GRID) by row and column, over the query's
 
 def seen_at(xy: Float32 | Float64, frame: Float64) -> Seen:
     """Where in the query's frame details were seen, by where they lie. The fewer they are, the coarser it is known."""
-    side = min(max(int(np.sqrt(len(xy))), 1), GRID)
+    side = min(max(int(np.sqrt(len(xy) / 2)), 1), GRID)  # so that few cells among details are empty by chance
     column, row = ((xy - frame[:2]) / np.maximum(frame[2:] - frame[:2], 1) * side).astype(np.int64).clip(0, side - 1).T
     seen = np.zeros((side, side), np.bool_)
     seen[row, column] = True

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from .candidates import Candidate
 from .group import SegmentGroup
 from .prepare import self_scores
@@ -25,8 +27,9 @@ def add_likeness(
     Pictures that are somewhat like all others count less (local scaling, as in CDM-10, by likeness). What is named so
     joins the candidates that were checked.
     """
-    graph, own = group.links, float(self_scores(group, request)[0, 0])
-    sure = sure[:SURE]
+    graph, own, sure = group.links, _own_score(group, request), sure[:SURE]
+    if not own:  # no query can score
+        return
     added: dict[int, float] = defaultdict(float)
     for number in sure:
         for other, likeness in graph.alike(number):
@@ -48,9 +51,17 @@ def add_likeness(
             each.checked = True
 
 
+def _own_score(group: SegmentGroup, request: SearchRequest) -> float:
+    """What a picture with the queries' very features would score: the mean over the queries, as of any picture."""
+    own = self_scores(group, request)[:, 0]
+    return float(np.mean(own if request.scales is None else own * request.scales[:, 0]))
+
+
 def named(group: SegmentGroup, request: SearchRequest, numbers: Iterable[int]) -> dict[int, Candidate]:
     """Candidates that links name, by number."""
     numbers = list(numbers)
     places = [group.links.place(number) for number in numbers]
     found = zip(numbers, places, group.rows(places), group.scores(request, places), strict=True)
+    if len(request.collections) > 1:  # where results are ordered by places in several rankings, these have none
+        return {number: Candidate(segment, row, 0.0, plain=score) for number, (segment, _), row, score in found}
     return {number: Candidate(segment, row, score) for number, (segment, _), row, score in found}

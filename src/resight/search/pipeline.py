@@ -57,7 +57,7 @@ def rank(
     if not recipe.verify.shortlist:
         return candidates, None
     linked = bool(recipe.links.steps) and group.snapshot.linked
-    checked = min(recipe.links.shortlist, recipe.verify.shortlist) if linked else recipe.verify.shortlist
+    checked = recipe.links.shortlist if linked else recipe.verify.shortlist
     with watch.stage("verify"):
         verify(group, request, candidates[:checked])
         candidates.sort(key=lambda c: c.by_evidence)  # before colours: they do not decide who searches again

@@ -43,9 +43,9 @@ class Assigner:
         values = self._values(descriptors)
         wanted = kept_bytes(self.vocabulary, options.keep)
         with self._in_order():
-            _, words = self._nearest(values, options.words)
-            per_feature = words.shape[1] * words.shape[2]
-            found = self._words(values, np.repeat(np.arange(len(values)), per_feature), words.ravel())
+            squared, words = self._nearest(values, options.words)
+            known = np.isfinite(squared)  # the cells looked into may hold fewer words
+            found = self._words(values, np.nonzero(known)[0], words[known])
         if not wanted:
             return found
         return replace(found, code=kept(self.vocabulary, descriptors[found.feature], found.word, keep=options.keep))
