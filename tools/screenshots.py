@@ -76,7 +76,7 @@ def main() -> None:
             )
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             try:
-                look(browser.new_page(), address, Path(temporary) / "queries", folder)
+                look(browser.new_page(bypass_csp=True), address, Path(temporary) / "queries", folder)
             finally:
                 browser.close()
                 server.terminate()
