@@ -2,6 +2,7 @@
 
     python benchmarks/links.py answers [--data FOLDER] [--cache FOLDER]
     python benchmarks/links.py parts [--data FOLDER] [--cache FOLDER]
+    python benchmarks/links.py demo
     python benchmarks/links.py growth [--data FOLDER] [--cache FOLDER]
     python benchmarks/links.py useful [--data FOLDER] [--cache FOLDER]
 
@@ -10,6 +11,8 @@ the other in one process, and how often hits are right that links led to; from t
 Accuracy itself is what `resight evaluate` prints.
 
 parts: accuracy of `linked` with the evidence of links alone, and with one kind of likeness after the other.
+
+demo: what links lead to, right or wrong, in the demo's collection, where many pictures have the same surroundings.
 
 growth: pictures of the shared sets, the distractors among them, are added to collections of 1,000 to 20,000 pictures.
 Beyond the shared ones those are made: a real picture with its words exchanged for others.
@@ -34,6 +37,8 @@ from unittest.mock import patch
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from resight import Index, list_pictures
+from resight.demo.collection import build
 from resight.evaluation.cache import read
 from resight.evaluation.datasets import load
 from resight.evaluation.measures import score
@@ -139,6 +144,26 @@ def parts(data: Path, cache: Path) -> None:
             )
 
 
+def demo(data: Path, cache: Path) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        build(Path(place))
+        with Index.create(Path(place) / "demo.resight") as index:
+            for _ in index.add_files(list_pictures([Path(place) / "pictures"]).pictures):
+                pass
+            index.learn.links()
+            judged = [
+                (hit.confidence or 0, Path(hit.key).name.startswith(f"{query.name.rpartition('-')[0]}-"))
+                for query in sorted((Path(place) / "queries").iterdir())
+                for hit in index.search(query, top=100).hits
+                if hit.via
+            ]
+    wrong = [confidence for confidence, right in judged if not right]
+    print(
+        f"{len(judged)} hits by links, {len(wrong)} wrong, of confidence {max(wrong, default=0):.2f} at most, "
+        f"{sum(confidence >= 0.5 for confidence in wrong)} of 0.5 or more"
+    )
+
+
 def real(indexes: list[Path]) -> Iterator[Entry]:
     for place in indexes:
         with open_snapshot(place) as snapshot:
@@ -232,11 +257,12 @@ def useful(data: Path, cache: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("answers", "parts", "growth", "useful"))
+    parser.add_argument("part", choices=("answers", "parts", "demo", "growth", "useful"))
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--cache", type=Path, default=cache_folder())
     chosen = parser.parse_args()
-    {"answers": answers, "parts": parts, "growth": growth, "useful": useful}[chosen.part](chosen.data, chosen.cache)
+    parts_by_name = {"answers": answers, "parts": parts, "demo": demo, "growth": growth, "useful": useful}
+    parts_by_name[chosen.part](chosen.data, chosen.cache)
 
 
 if __name__ == "__main__":
